@@ -55,8 +55,8 @@ def inflict(loss, job, network):
 
 def wrong_name(line, victim, joined):
     """Returns what is wrong with the last error of a surviving rank, or an empty string."""
-    during_join = "" if joined else (rf"|\branks? [\d, ]*\b{victim}\b[\d, ]* of {RANKS} did not come"
-                                     + r"|\brank 0 was not there|\bis not rank 0 of this job" * (victim == 0))
+    during_join = "" if joined else (rf"|\branks? [\d, ]*\b{victim}\b[\d, ]* of {RANKS} did not join"
+                                     + r"|\brank 0 could not be reached|\bis not rank 0 of this job" * (victim == 0))
     if re.search(rf"\brank {victim} is lost\b{during_join}", line):
         return ""
     return f"prints '{line}'" if line else "prints no error"

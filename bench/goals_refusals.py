@@ -29,14 +29,14 @@ def rejections():
     for at in range(RANKS):
         # A process without the token must not end a job: rank 0 prints which rank it rejected, and waits.
         strangers = [at] if at else [1, 2]
-        yield Refusal("token", at, frozenset(strangers), "its token is another one",
-                      tuple(rf"gpups: rejected .* rank {rank} \(its token is another one\)" for rank in strangers))
+        yield Refusal("token", at, frozenset(strangers), "its token differs",
+                      tuple(rf"gpups: rejected .* rank {rank} \(its token differs.*\)" for rank in strangers))
         one = rf"\brank {at}\b" if at else r"\brank [12]\b"
         yield Refusal("version", at, ALL, one + r" runs version \S+ where rank 0 runs \S+")
         yield Refusal("configuration", at, ALL, one + r" has .*seed.* where rank 0 has")
         yield Refusal("data", at, ALL, one + " has other data than rank 0")
         yield Refusal("world size", at, ALL, one + r" belongs to a job of \d ranks where rank 0 belongs to one of \d")
-        yield Refusal("same rank", at, ALL, rf"two processes say that they are rank {at}") if at else \
+        yield Refusal("same rank", at, ALL, rf"two processes have rank {at}") if at else \
             Refusal("same rank", 0, frozenset([1]), "in use by another gpu_train .*rank 0", first_listens=True)
     yield Refusal("port", 0, ALL, r"\brank 0\b")
 

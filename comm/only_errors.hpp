@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves the library is a gpups::Error: an exception of the standard library becomes one.
+// Converts exceptions of the standard library into gpups::Error, the only kind of exception that users of the library
+// get.
 #pragma once
 
 #include <exception>
@@ -9,7 +10,7 @@
 
 namespace gpups::comm {
 
-// The same exception, if it is an Error or is none of the standard library's; else an Error that says what it was.
+// Returns `thrown` itself, except for a std::exception that is no Error: then returns an Error with its text.
 inline std::exception_ptr only_errors(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -17,12 +18,12 @@ inline std::exception_ptr only_errors(std::exception_ptr thrown) {
     return thrown;
   } catch (std::bad_alloc const&) {
     return std::make_exception_ptr(
-        Error("the host has no memory left (a rank cannot go on without): use smaller tables or batches, or more ranks "
+        Error("the host is out of memory (this rank cannot continue): use smaller tables or batches, or more ranks "
               "on more machines"));
   } catch (std::exception const& bare) {
     return std::make_exception_ptr(
-        Error(fmt::format("the protocol cannot go on: {} (what this rank has of the tables cannot be trusted): go on "
-                          "from the last checkpoint, and report what the program did",
+        Error(fmt::format("an internal error ended the protocol: {} (the tables of this rank may be wrong): restart "
+                          "from the last checkpoint, and report this error",
                           bare.what())));
   } catch (...) {
     return thrown;

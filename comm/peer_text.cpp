@@ -8,7 +8,7 @@ namespace gpups::comm {
 std::string peer_text(std::string_view text, std::size_t bytes_max) {
   bool const cut = text.size() > bytes_max;
   std::size_t length = std::min(text.size(), bytes_max);
-  // Not in the middle of a character of UTF-8: what follows its first byte begins with the bits 10.
+  // Do not cut inside a UTF-8 character: its second and later bytes start with the bits 10.
   while (cut && length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
   std::string clean(text.substr(0, length));
   std::replace_if(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of another rank, made fit for an error message or a terminal of this one.
+// Makes text from another rank safe to print in error messages and on terminals.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace gpups::comm {
 
 inline constexpr std::size_t kPeerTextBytesMax = 1000;
 
-// The text with a question mark for each control character, cut where it is longer than that.
+// Returns the text with each control character replaced by a question mark, and cut after `bytes_max` bytes.
 std::string peer_text(std::string_view text, std::size_t bytes_max = kPeerTextBytesMax);
 
 }  // namespace gpups::comm

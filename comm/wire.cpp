@@ -6,11 +6,11 @@
 namespace gpups::comm {
 
 std::string_view Reader::take(std::uint64_t count, std::size_t size) {
-  // Compared by division, since the product may not fit.
+  // Compared by division, because the product may overflow.
   if (count > rest_.size() / size) {
     throw WireError(
-        fmt::format("a message of another rank is cut ({} bytes are left where {} elements of {} bytes should follow): "
-                    "run the same "
+        fmt::format("a message from another rank is too short ({} bytes are left, but {} elements of {} bytes should "
+                    "follow): run the same "
                     "build on all ranks",
                     rest_.size(), count, size));
   }
@@ -21,9 +21,8 @@ std::string_view Reader::take(std::uint64_t count, std::size_t size) {
 
 void Reader::end() const {
   if (rest_.empty()) return;
-  throw WireError(fmt::format(
-      "a message of another rank is too long ({} bytes follow what it should hold): run the same build on all ranks",
-      rest_.size()));
+  throw WireError(fmt::format("a message from another rank is too long by {} bytes: run the same build on all ranks",
+                              rest_.size()));
 }
 
 }  // namespace gpups::comm

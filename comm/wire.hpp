@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message body is made of: integers of fixed width, little-endian and unpadded, and lists with their length in
-// front. A reader trusts nothing: it checks every length against the bytes that are there before it uses any memory.
+// Writes and reads message bodies: integers of fixed width, little-endian and unpadded, and lists that start with their
+// length. The reader checks every length against the bytes that are left before it allocates memory.
 #pragma once
 
 #include <bit>
@@ -19,29 +19,30 @@
 
 namespace gpups::comm {
 
-static_assert(std::endian::native == std::endian::little, "numbers are sent as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are sent in the byte order of memory");
 
-// A message that is too short, too long or claims to hold more than it does.
+// Thrown for a message that is too short, too long, or gives a length that exceeds its bytes.
 class WireError : public Error {
  public:
   using Error::Error;
 };
 
-// The width is part of the format, so it is named at each use: put<std::uint32_t>(x).
+// The width is part of the format, so each use spells it out: put<std::uint32_t>(x).
 template <class T>
 concept WireNumber = (std::integral<T> && !std::same_as<T, bool>) || std::is_enum_v<T>;
 
+// Builds a message body.
 class Writer {
  public:
   Writer() = default;
-  // Gets memory for so many bytes; it may become more.
+  // Reserves memory for `bytes` bytes; the body can grow beyond that.
   explicit Writer(std::size_t bytes) { body_.reserve(bytes); }
 
   template <WireNumber T>
   void put(std::type_identity_t<T> value) {
     append(&value, sizeof value);
   }
-  // 64-bit number of elements, then the elements.
+  // Appends the number of elements as 64 bits, then the elements.
   template <WireNumber T>
   void put_list(std::span<T const> values) {
     put<std::uint64_t>(values.size());
@@ -51,7 +52,7 @@ class Writer {
 
   std::size_t size() const { return body_.size(); }
   std::string const& body() const { return body_; }
-  // The body; the writer is empty afterwards.
+  // Returns the body and leaves the writer empty.
   std::string take() { return std::exchange(body_, {}); }
 
  private:
@@ -61,7 +62,7 @@ class Writer {
   std::string body_;
 };
 
-// Refers to the body, which must outlive it. Everything but left() throws WireError.
+// Reads a message body, which must outlive the reader. All functions except left() throw WireError.
 class Reader {
  public:
   explicit Reader(std::string_view body) : rest_(body) {}
@@ -79,11 +80,12 @@ class Reader {
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
-  // Refers to the body.
+  // The result refers to the body.
   std::string_view get_text() { return list(1); }
 
+  // Returns the number of bytes that have not been read.
   std::size_t left() const { return rest_.size(); }
-  // Call at the end: nothing may be left.
+  // Call this at the end: throws WireError if bytes are left.
   void end() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/bootstrap_address.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <fmt/ranges.h>
 
@@ -25,10 +25,10 @@ std::vector<SocketAddress> wait_names(LaunchEnvironment const& launch, TimePoint
       if (!resolved.error.empty()) unknown = resolved.error;
     }
     if (!endpoints.empty()) return endpoints;
-    GPUPS_REQUIRE(now() < until,
-                  "the host of rank 0, {}, is not known here (the resolver says: {}): correct MASTER_ADDR, or give the "
-                  "address as a number",
-                  fmt::join(launch.hosts, ", "), unknown.empty() ? "no name was given" : unknown);
+    GPUPS_REQUIRE(
+        now() < until,
+        "the host name of rank 0, {}, cannot be resolved ({}): correct MASTER_ADDR, or set it to a numeric address",
+        fmt::join(launch.hosts, ", "), unknown.empty() ? "no host name is set" : unknown);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
@@ -39,22 +39,21 @@ std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& lau
   std::vector<SocketAddress> endpoints = wait_names(launch, deadline);
   if (!launch.token.empty()) return endpoints;
   for (SocketAddress const& endpoint : endpoints) {
-    GPUPS_REQUIRE(
-        !endpoint.is_any(),
-        "MASTER_ADDR is {} (which stands for all addresses and is no address of a machine, where rank 0 could "
-        "be found): set it to the host of rank 0, 127.0.0.1 where all ranks are on one machine",
-        endpoint.address());
+    GPUPS_REQUIRE(!endpoint.is_any(),
+                  "MASTER_ADDR is {} (it stands for all addresses and is not the address of a machine): set it to the "
+                  "host of rank 0, or to 127.0.0.1 if all ranks are on one machine",
+                  endpoint.address());
   }
-  // Rank 0 listens on the loopback interface only, by whatever name this machine is called.
+  // Without a token rank 0 listens on the loopback interface only, whichever of its names this machine has in
+  // MASTER_ADDR.
   std::vector<std::string> const own = local_addresses();
   bool const is_here = std::any_of(endpoints.begin(), endpoints.end(), [&](SocketAddress const& endpoint) {
     return endpoint.is_loopback() || std::find(own.begin(), own.end(), endpoint.address()) != own.end();
   });
-  GPUPS_REQUIRE(
-      is_here,
-      "rank 0 is on another machine, at {}, and there is no token (anybody in the network could join the job): "
-      "give all ranks the same one, in a file that GPUPS_TOKEN_FILE names",
-      endpoints.front().text());
+  GPUPS_REQUIRE(is_here,
+                "rank 0 is on another machine, at {}, and there is no token (any process in the network could join the "
+                "job): put the same token for all ranks into a file, and set GPUPS_TOKEN_FILE to its path",
+                endpoints.front().text());
   std::vector<SocketAddress> here = wait_resolve("127.0.0.1", launch.port).endpoints;
   for (SocketAddress const& endpoint : wait_resolve("::1", launch.port).endpoints) here.push_back(endpoint);
   return here;

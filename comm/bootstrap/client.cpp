@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/client.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <poll.h>
 
@@ -9,10 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "comm/bootstrap/bootstrap_address.hpp"
 #include "comm/bootstrap/connection.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/handshake.hpp"
-#include "comm/bootstrap/heartbeat_hub.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "comm/peer_text.hpp"
@@ -27,14 +26,15 @@ constexpr double kHandshakeTimeout_s = 3;
 constexpr double kAnswerTimeout_s = 10;
 constexpr double kHeartbeatInterval_s = 0.5;
 constexpr std::size_t kStartBytesMax = std::size_t{1} << 28;
-constexpr std::size_t kRejectionBytesMax = std::size_t{1} << 16;  // that are shown; it may quote many peers
+constexpr std::size_t kRejectionBytesMax = std::size_t{1} << 16;  // shown of a rejection, which may list many ranks
 
-// Waits until something comes, or until then.
+// Blocks until the connection can be read or written, or until `until`.
 void wait_for(Connection const& connection, TimePoint until) {
   pollfd waiting{connection.fd(), static_cast<short>(connection.has_outgoing() ? POLLIN | POLLOUT : POLLIN), 0};
   (void)poll(&waiting, 1, milliseconds_until(until));
 }
 
+// A rank other than 0 in the join: connects to rank 0 and waits for the start.
 class BootstrapClient {
  public:
   explicit BootstrapClient(JoinRequest const& request)
@@ -44,8 +44,8 @@ class BootstrapClient {
     std::optional<Connection> connection;
     while (!(connection = try_all())) {
       GPUPS_REQUIRE(now() < deadline_,
-                    "rank 0 was not there within {} s (this is rank {}, and {}): start rank 0, or give all ranks the "
-                    "address and port where it listens",
+                    "rank 0 could not be reached within {} s (this is rank {}; {}): start rank 0, or give all ranks "
+                    "the address and port at which it listens",
                     request_.timeout_s, number(request_.launch.rank), last_connect_error_);
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -53,29 +53,31 @@ class BootstrapClient {
   }
 
  private:
-  // One try at each of the addresses. Nothing where nobody listens at any; throws where somebody else than rank 0 does.
+  // Tries to connect to each of the addresses once. Returns nothing if no process listens; throws if a process other
+  // than rank 0 of this job listens.
   std::optional<Connection> try_all() {
     std::string wrong;
     for (SocketAddress const& endpoint : wait_bootstrap_addresses(request_.launch, deadline_)) {
       Connected connected =
           wait_connect(endpoint, std::max(after(now(), 0.1), std::min(after(now(), kConnectTimeout_s), deadline_)));
       if (!connected.socket.is_open()) {
-        last_connect_error_ = fmt::format("{} says: {}", endpoint.text(), connected.error);
+        last_connect_error_ = fmt::format("the error for {} is: {}", endpoint.text(), connected.error);
         continue;
       }
       Connection connection(std::move(connected.socket), ConnectionSide::kOther);
       std::string const problem = authenticate(connection);
       if (problem.empty()) return connection;
       if (wrong.empty())
-        wrong = fmt::format("what listens at {} is not rank 0 of this job ({})", endpoint.text(), problem);
+        wrong = fmt::format("the process at {} is not rank 0 of this job ({})", endpoint.text(), problem);
     }
     GPUPS_REQUIRE(wrong.empty(),
-                  "{}: give all ranks of the job the same token, build, address and port, and other jobs other ones",
+                  "{}: use the same token, build, address and port for all ranks of a job, and a different token and "
+                  "port for each job",
                   wrong);
     return {};
   }
 
-  // Both sides prove who they are. Says what is wrong with the other one.
+  // Authenticates both sides. Returns why that failed; empty if it succeeded.
   std::string authenticate(Connection& connection) {
     std::string const mine = make_handshake();
     connection.put_plaintext(mine);
@@ -86,7 +88,7 @@ class BootstrapClient {
       if (!wrong.empty()) return wrong;
       if (connection.incoming().size() >= kHandshakeBytes) break;
       if (!ended.empty()) return "it closed the connection without a handshake";
-      if (now() >= handshake_until) return "it is silent";
+      if (now() >= handshake_until) return "it did not answer in time";
       wait_for(connection, handshake_until);
     }
     connection.set_key(session_key(request_.launch.token, mine, connection.incoming().substr(0, kHandshakeBytes)));
@@ -101,15 +103,15 @@ class BootstrapClient {
       std::string const ended = connection.exchange();
       try {
         if (auto const frame = connection.peek_unauthenticated(); frame && frame->kind == FrameKind::kWrongToken) {
-          return "its token is another one";
+          return "its token differs from the token of this rank";
         }
         first_ = connection.next();
       } catch (FrameError const&) {
         return "it did not prove that it has the same token";
       }
       if (first_) return {};
-      if (!ended.empty()) return "it closed the connection without a proof that it has the same token";
-      if (now() >= until) return "it is silent";
+      if (!ended.empty()) return "it closed the connection before it had proved that it has the same token";
+      if (now() >= until) return "it did not answer in time";
       wait_for(connection, until);
     }
   }
@@ -118,7 +120,7 @@ class BootstrapClient {
     connection.set_body_bytes_max(kStartBytesMax);
     TimePoint received_at = now(), heartbeat_sent_at = now(), progressed_at = now();
     for (;;) {
-      // Who was stopped itself for long has not listened.
+      // If this process was stopped for long, it has read no heartbeats meanwhile.
       if (now() > after(std::exchange(progressed_at, now()), 4 * kHeartbeatInterval_s)) received_at = now();
       if (first_) {
         received_at = now();
@@ -130,7 +132,7 @@ class BootstrapClient {
       if (first_) continue;
       if (!ended.empty()) throw_server_lost(ended);
       if (now() > after(received_at, std::max(request_.failure_detector.peer_timeout_s, 5.0)))
-        throw_server_lost("nothing is heard from it any more");
+        throw_server_lost("its heartbeats have stopped");
       if (now() >= after(heartbeat_sent_at, kHeartbeatInterval_s)) {
         heartbeat_sent_at = now();
         if (!connection.has_outgoing()) connection.put(FrameKind::kAlive, {});
@@ -144,14 +146,14 @@ class BootstrapClient {
     try {
       return connection.next();
     } catch (FrameError const&) {
-      throw_server_lost("it sent what cannot be right");
+      throw_server_lost("it sent an invalid message");
     }
   }
 
   [[noreturn]] void throw_server_lost(std::string const& why) {
     throw Error(
-        fmt::format("rank 0 is lost, while rank {} waited for the other ranks: {} (nobody else can start the "
-                    "job): look at the output of rank 0",
+        fmt::format("rank 0 is lost, while rank {} waited for the other ranks: {} (only rank 0 can start the job): "
+                    "look at the output of rank 0",
                     number(request_.launch.rank), why));
   }
 
@@ -162,10 +164,10 @@ class BootstrapClient {
       start = decode_start(body);
       keys = decrypt_keys(connection.key(), start.keys);
     } catch (WireError const&) {
-      throw_server_lost("it sent what cannot be right");
+      throw_server_lost("it sent an invalid message");
     }
     if (!matches(start, rank_info_of(request_)) || keys.size() != start.members.size())
-      throw_server_lost("it sent what cannot be right");
+      throw_server_lost("it sent an invalid message");
     std::vector<Connection> connections;
     connections.push_back(std::move(connection));
     auto const size = static_cast<std::uint32_t>(request_.launch.size);
@@ -181,8 +183,8 @@ class BootstrapClient {
 
   JoinRequest const& request_;
   TimePoint deadline_;
-  std::string last_connect_error_ = "nobody was asked";
-  std::optional<Frame> first_;  // that came from rank 0 and was not looked at
+  std::string last_connect_error_ = "no address was tried";
+  std::optional<Frame> first_;  // received from rank 0 and not handled yet
 };
 
 }  // namespace

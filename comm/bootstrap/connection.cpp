@@ -16,9 +16,9 @@ namespace gpups::comm {
 namespace {
 
 constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(FrameKind);
-constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;  // before a further frame
+constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;  // put() fails above that
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
-constexpr int kReadsMax = 64;  // in one call, so that nobody can keep this end busy
+constexpr int kReadsMax = 64;  // in one call of exchange(), so that one peer cannot keep this rank busy
 
 std::string ended_by(int error) {
   if (error == ECONNRESET || error == EPIPE) return "its process ended";
@@ -63,9 +63,9 @@ void Connection::send() {
 std::string Connection::exchange() {
   if (!socket_.is_open()) return ended_.empty() ? "its process ended" : ended_;
   if (ended_.empty()) send();
-  // Read even where nothing can be sent any more: what the other end said last may be there.
+  // Read even if sending has failed: the last frames of the other end may have arrived.
   std::vector<char> some(kReadBytes);
-  // What is there already is read first by who uses it: the other end cannot fill this one's memory.
+  // Limit the unread bytes, so that the other end cannot exhaust memory.
   std::size_t const enough = kHeadBytes + body_bytes_max_ + kHmacBytes;
   for (int read = 0; read < kReadsMax && incoming_.size() < enough + kReadBytes; ++read) {
     ssize_t const got = recv(socket_.fd(), some.data(), some.size(), 0);
@@ -85,9 +85,8 @@ std::optional<std::size_t> Connection::body_bytes() const {
   if (incoming_.size() < kHeadBytes) return {};
   std::size_t const length = Reader(incoming_).get<std::uint32_t>();
   if (length > body_bytes_max_) {
-    throw FrameError(
-        fmt::format("a frame says that it has {} bytes ({} are allowed): connect processes of one job only", length,
-                    body_bytes_max_));
+    throw FrameError(fmt::format("a frame has {} bytes ({} are allowed): connect only processes of one job", length,
+                                 body_bytes_max_));
   }
   return length;
 }
@@ -105,7 +104,7 @@ std::optional<Frame> Connection::next() {
   ConnectionSide const other = side_ == ConnectionSide::kRankZero ? ConnectionSide::kOther : ConnectionSide::kRankZero;
   if (!equal_hmac(frame_mac(other, received_frames_, frame->kind, frame->body),
                   std::string_view(incoming_).substr(sealed_at, kHmacBytes))) {
-    throw FrameError("a frame has a wrong mac (it was not made by a process of this job): look for who made it");
+    throw FrameError("a frame has a wrong MAC (it is not from a process of this job): find its sender");
   }
   ++received_frames_;
   consume(sealed_at + kHmacBytes);

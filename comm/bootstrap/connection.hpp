@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection whose frames are sealed: nobody without the key can make, change, repeat, drop or swap one.
+// A bootstrap connection with authenticated frames: without the session key, frames cannot be forged, changed,
+// repeated, dropped or reordered unnoticed.
 //
-// A frame: 32-bit length of the body, 8-bit kind, body, HMAC over direction, sequence number, kind and body.
-// Nothing here blocks.
+// A frame: 32-bit length of the body, 8-bit kind, body, HMAC over direction, sequence number, kind and body. No
+// function blocks.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,14 @@
 
 namespace gpups::comm {
 
-// The numbers are part of the protocol.
+// The values are part of the protocol.
 enum class FrameKind : std::uint8_t {
-  kHello = 1,         // what a rank says of itself
-  kWrongToken,        // rank 0: no proof; not sealed, since there is no common key
-  kAlive,             // nothing but that
-  kRefused,           // rank 0: the job does not start, and why
-  kStart,             // rank 0: who all are
-  kMembershipUpdate,  // who leaves or is lost, and why
+  kHello = 1,         // RankInfo
+  kWrongToken,        // from rank 0: the token differs; not authenticated, since there is no common key
+  kAlive,             // a heartbeat; has no body
+  kRefused,           // from rank 0: why the job is rejected
+  kStart,             // from rank 0: StartMessage
+  kMembershipUpdate,  // a rank leaves or is lost, and why
 };
 
 struct Frame {
@@ -31,15 +32,16 @@ struct Frame {
   std::string body{};
 };
 
-// What came cannot be right: it is too long, or its mac is another one.
+// Thrown for a frame that is too long or has a wrong MAC.
 class FrameError : public Error {
  public:
   using Error::Error;
 };
 
-// Which end of the connection this is; the two mac differently, so that what is sent cannot be sent back.
+// Which end of the connection this is. The MAC depends on it, so that a frame cannot be sent back to its sender.
 enum class ConnectionSide : std::uint8_t { kRankZero, kOther };
 
+// Frames over a socket, with queues of outgoing and incoming bytes.
 class Connection {
  public:
   Connection(Socket socket, ConnectionSide side) : socket_(std::move(socket)), side_(side) {}
@@ -47,30 +49,31 @@ class Connection {
   int fd() const { return socket_.fd(); }
   bool is_open() const { return socket_.is_open(); }
   void close() { socket_.close(); }
-  // Says that nothing more will be sent; what is queued must be out before.
+  // Shuts down the sending direction. Call it once has_outgoing() is false.
   void end_sending();
 
   void set_key(std::string key) { key_ = std::move(key); }
   std::string const& key() const { return key_; }
-  // The longest body that is taken from the other end, which may not have proved anything yet.
+  // Sets the longest body that is accepted. The other end may be unauthenticated.
   void set_body_bytes_max(std::size_t bytes) { body_bytes_max_ = bytes; }
 
-  // Queue what is to be sent. False: no room, as the other end has taken nothing for long.
+  // Queue a frame, or bytes without a frame. put() returns false if the queue is full, because the other end has read
+  // nothing for long.
   bool put(FrameKind kind, std::string_view body);
   void put_plaintext(std::string_view bytes) { outgoing_ += bytes; }
   bool has_outgoing() const { return !outgoing_.empty(); }
   std::size_t sent_bytes() const { return sent_bytes_; }
 
-  // Sends what the connection takes, reads what is there. Says "" or why the connection has ended; it may still hold
-  // frames then.
+  // Sends and reads as much as is possible without blocking. Returns "", or why the connection has ended; received
+  // frames may still be there then.
   std::string exchange();
 
-  // What has come before the first frame.
+  // Returns the received bytes that have not been consumed.
   std::string_view incoming() const { return incoming_; }
   void consume(std::size_t bytes) { incoming_.erase(0, bytes); }
-  // The next frame, if all of it is there. Throws FrameError.
+  // Returns the next frame if it is complete. Throws FrameError.
   std::optional<Frame> next();
-  // A frame that has come, without looking at the mac: only for words about who is rejected.
+  // Returns the next frame without checking its MAC: only for the text about a rejected connection.
   std::optional<Frame> peek_unauthenticated() const;
 
  private:
@@ -84,7 +87,7 @@ class Connection {
   std::size_t body_bytes_max_ = std::size_t{1} << 20;
   std::string outgoing_, incoming_, ended_;
   std::size_t sent_bytes_ = 0;
-  std::uint64_t queued_frames = 0, received_frames_ = 0;  // frames
+  std::uint64_t queued_frames = 0, received_frames_ = 0;  // sequence numbers
 };
 
 }  // namespace gpups::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of cores as text, and what the system says and does about them.
+// Sets of cores as text, and system calls about cores.
 #include "comm/bootstrap/core_affinity.hpp"
 
 #include <fmt/ranges.h>
@@ -22,16 +22,17 @@
 namespace gpups::comm {
 namespace {
 
-constexpr int kCoreMost = (1 << 16) - 1;  // no machine has more; a larger number is a mistake
+constexpr int kCoreMost = (1 << 16) - 1;  // larger numbers are mistakes
 
 struct FreeCpuSet {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
 };
 
-// The system's kind of set, with room for cores below `count`.
+// A cpu_set_t with room for cores below `count`.
 struct CpuSet {
   explicit CpuSet(int count) : set(CPU_ALLOC(count)), bytes(CPU_ALLOC_SIZE(count)) {
-    GPUPS_REQUIRE(set != nullptr, "a set of {} cores cannot be allocated (there is no memory): free some", count);
+    GPUPS_REQUIRE(set != nullptr, "a set of {} cores cannot be allocated (the host is out of memory): free some memory",
+                  count);
     CPU_ZERO_S(bytes, set.get());
   }
   std::unique_ptr<cpu_set_t, FreeCpuSet> set;
@@ -39,7 +40,7 @@ struct CpuSet {
 };
 
 [[noreturn]] void throw_bad_core_list(std::string const& text) {
-  throw Error(fmt::format("'{}' is no set of cores (the cores of a rank cannot be known): write it as in 0-3,8",
+  throw Error(fmt::format("'{}' is not a list of cores (the cores of a rank are unknown): write it as in 0-3,8",
                           peer_text(text)));
 }
 
@@ -55,7 +56,8 @@ int parse_core(std::string_view digits, std::string const& text) {
 
 std::vector<int> parse_core_list(std::string const& text) {
   std::string_view rest = text;
-  while (!rest.empty() && (rest.back() == '\n' || rest.back() == ' ')) rest.remove_suffix(1);  // as files of Linux have
+  while (!rest.empty() && (rest.back() == '\n' || rest.back() == ' '))
+    rest.remove_suffix(1);  // system files end with a newline
   std::vector<std::pair<int, int>> ranges;
   for (bool more = !rest.empty(); more;) {
     std::size_t const comma = rest.find(',');
@@ -68,7 +70,7 @@ std::vector<int> parse_core_list(std::string const& text) {
     if (last < first) throw_bad_core_list(text);
     ranges.emplace_back(first, last);
   }
-  // The text may be another rank's and name all cores many times over; each is written down once.
+  // The text may come from another rank and repeat cores many times; each core is added once.
   std::sort(ranges.begin(), ranges.end());
   std::vector<int> cores;
   for (auto const& [first, last] : ranges) {
@@ -94,7 +96,7 @@ std::string format_core_list(std::vector<int> const& cores) {
 }
 
 std::vector<int> allowed_cores() {
-  // The call fails where the set has no room for all cores that the machine could have.
+  // The call fails if the set has no room for all possible cores of the machine.
   for (int count = CPU_SETSIZE;; count *= 2) {
     CpuSet allowed(count);
     if (sched_getaffinity(0, allowed.bytes, allowed.set.get()) == 0) {
@@ -105,7 +107,7 @@ std::vector<int> allowed_cores() {
       return cores;
     }
     GPUPS_REQUIRE(errno == EINVAL && count <= kCoreMost,
-                  "the cores of this process cannot be asked for ({}; its share of them is not known): check whether a "
+                  "the cores of this process cannot be read ({}; its share of them is unknown): check whether a "
                   "sandbox forbids sched_getaffinity",
                   std::strerror(errno));
   }
@@ -121,7 +123,7 @@ std::vector<int> cores_near_gpu(int device) {
   try {
     return parse_core_list(text);
   } catch (Error const&) {
-    return {};  // what the machine says helps nobody; the run is slower at worst
+    return {};  // an unreadable list costs speed at most
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cores each rank of a machine takes.
+// Core affinity: the cores of this process, and the cores that each rank of a machine uses.
 #pragma once
 
 #include <string>
@@ -7,31 +7,32 @@
 
 namespace gpups::comm {
 
-// Sets of cores as text: "0-3,8", ascending.
-std::vector<int> parse_core_list(std::string const& text);  // throws Error for other text
+// Convert a set of cores from and to text such as "0-3,8", ascending.
+std::vector<int> parse_core_list(std::string const& text);  // throws Error for invalid text
 std::string format_core_list(std::vector<int> const& cores);
 
-// The cores that this process may run on now.
+// Returns the cores on which this process may run now.
 std::vector<int> allowed_cores();
 
-// How many of them each has where so many ranks share them; 0: not one.
+// Returns how many of these cores each of `ranks` ranks gets if they share them evenly; 0: less than one.
 int cores_per_rank(int ranks);
 
-// The same cores, ordered so that neighbours share as much as possible (hardware threads of a core, caches, memory): a
-// contiguous share is a good place for a rank. By hwloc, where the build has it; else ascending.
+// Returns the same cores, ordered so that neighbours share as much as possible (hardware threads of a core, caches,
+// memory), so that a contiguous slice suits a rank. Uses hwloc if the build has it; else ascending.
 std::vector<int> order_by_locality(std::vector<int> cores);
 
-// What each of the ranks of one machine takes. allowed: for each rank, ordered as above. near: for each rank, the cores
-// that are near its device; empty where there is none or nobody knows. A rank whose set no other rank has was bound
-// by its launcher, and keeps it. Ranks with the same set share it, each from what is near its device,
-// contiguously and evenly; where there are fewer cores than ranks, each keeps all of them. Pure.
+// Returns the cores for each rank of one machine. allowed: the allowed cores of each rank, ordered by
+// order_by_locality(). near: the cores near the device of each rank; empty if it has no device or they are unknown. A
+// rank whose set differs from all others was bound by its launcher, and keeps its set. Ranks with equal sets divide the
+// set evenly into contiguous slices, preferably near their devices; if the set has fewer cores than ranks, each keeps
+// the whole set. A pure function.
 std::vector<std::vector<int>> partition_cores(std::vector<std::vector<int>> const& allowed,
                                               std::vector<std::vector<int>> const& near);
 
-// Cores near a CUDA device by its PCI address; empty where the machine does not say.
+// Returns the cores near a CUDA device, found by its PCI address; empty if the system does not list them.
 std::vector<int> cores_near_gpu(int device);
 
-// Binds this thread, and those that it starts from now on, to these cores. Throws Error where that is rejected.
+// Binds this thread, and threads that it starts later, to these cores. Throws Error if the system rejects that.
 void bind_to_cores(std::vector<int> const& cores);
 
 }  // namespace gpups::comm

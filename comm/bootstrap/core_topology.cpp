@@ -20,7 +20,7 @@ struct DestroyTopology {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
 };
 
-// Place of each core in a walk through the tree of memories, caches and cores. Empty where hwloc cannot tell.
+// Returns the position of each core in a walk through the tree of memories, caches and cores. Empty if hwloc fails.
 std::map<int, unsigned> locality_order() {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return {};
@@ -37,7 +37,7 @@ std::map<int, unsigned> locality_order() {
 
 std::vector<int> order_by_locality(std::vector<int> cores) {
   std::map<int, unsigned> const order = locality_order();
-  // What hwloc does not know comes last.
+  // Cores that hwloc does not list come last.
   auto const key = [&order](int core) {
     auto const found = order.find(core);
     return std::pair(found == order.end() ? ~0U : found->second, core);

@@ -21,11 +21,11 @@ std::string make_handshake(std::uint32_t protocol) {
 
 std::string handshake_error(std::string_view incoming) {
   std::string_view const magic = incoming.substr(0, kMagic.size());
-  if (magic != kMagic.substr(0, magic.size())) return "it is no gpups process";
+  if (magic != kMagic.substr(0, magic.size())) return "it is not a gpups process";
   if (incoming.size() < kMagic.size() + sizeof kJoinProtocol) return {};
   auto const protocol = Reader(incoming.substr(kMagic.size())).get<std::uint32_t>();
   if (protocol == kJoinProtocol) return {};
-  return fmt::format("it is of another version of gpups: its join protocol is {} and not {}", protocol, kJoinProtocol);
+  return fmt::format("it runs another version of gpups: its join protocol is {}, not {}", protocol, kJoinProtocol);
 }
 
 std::string session_key(std::string_view token, std::string_view client_handshake, std::string_view server_handshake) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/heartbeat_hub.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "comm/bootstrap/socket.hpp"
 #include "comm/peer_text.hpp"
@@ -25,17 +26,18 @@ namespace {
 constexpr std::size_t kBodyBytesMax = std::size_t{1} << 16;
 constexpr std::size_t kWhyBytesMax = std::size_t{1} << 14;
 constexpr double kFlush_s = 0.2;
-constexpr char const* kInvalidFrame = "it sent what cannot be right";
+constexpr char const* kInvalidFrame = "it sent an invalid message";
 
 // The rank at the other end of a connection.
 struct Peer {
   Rank rank{};
   Connection connection;
   TimePoint received_at{};
-  TimePoint send_progress_at{};  // when it last took something of what waits for it, or nothing waited
+  TimePoint send_progress_at{};  // the last time at which queued bytes were sent, or none were queued
   std::size_t sent_bytes = 0;
 };
 
+// The failure detector of a rank. On rank 0 it is the hub, with a connection to each other rank.
 class HeartbeatHub final : public FailureDetector {
  public:
   HeartbeatHub(Rank mine, std::uint32_t size, std::vector<Connection> connections,
@@ -48,7 +50,7 @@ class HeartbeatHub final : public FailureDetector {
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         all_left_(size == 1) {
     GPUPS_REQUIRE(wake_.is_open(),
-                  "no event descriptor can be made (the watch needs one): raise the limit of open files");
+                  "no event descriptor can be created (the failure detector needs one): raise the limit of open files");
     for (std::uint32_t rank = 0; rank < connections.size(); ++rank) {
       connections[rank].set_body_bytes_max(kBodyBytesMax);
       if (!connections[rank].is_open()) continue;
@@ -108,7 +110,8 @@ class HeartbeatHub final : public FailureDetector {
     while (!stopping) {
       wait_for_events();
       TimePoint const before = std::exchange(woke_at_, now());
-      // Who was stopped itself has heard nothing of others, who may have spoken all the time or been stopped with it.
+      // If this process was stopped, it has read no heartbeats meanwhile, and other ranks may have been stopped with
+      // it.
       if (woke_at_ > after(before, 3 * heartbeat_interval_s_)) extend_timeouts();
       for (Peer& peer : peers_) exchange_with(peer);
       stopping = send_own_updates();
@@ -134,7 +137,7 @@ class HeartbeatHub final : public FailureDetector {
     (void)!read(wake_.fd(), &count, sizeof count);
   }
 
-  // One beat for the others to wake up and speak, one for it to arrive.
+  // Allows one heartbeat interval for other ranks to send, and one for the heartbeat to arrive.
   void extend_timeouts() {
     TimePoint const at_least = after(woke_at_, 2 * heartbeat_interval_s_) -
                                std::chrono::duration_cast<TimePoint::duration>(FloatSeconds(timeout_s_));
@@ -144,7 +147,7 @@ class HeartbeatHub final : public FailureDetector {
     }
   }
 
-  // Sends and reads what is possible now.
+  // Sends and reads what is possible now, and handles the received frames.
   void exchange_with(Peer& peer) {
     if (!peer.connection.is_open()) return;
     std::string const ended = peer.connection.exchange();
@@ -161,7 +164,7 @@ class HeartbeatHub final : public FailureDetector {
         else if (frame->kind != FrameKind::kAlive)
           throw FrameError(kInvalidFrame);
       }
-    } catch (Error const&) {  // the mac, or what is in the frame
+    } catch (Error const&) {  // a wrong MAC or invalid content
       peer.connection.close();
       if (!membership_.is_lost(peer.rank)) mark_failed(peer, kInvalidFrame);
       return;
@@ -174,7 +177,7 @@ class HeartbeatHub final : public FailureDetector {
   void on_update(Peer& peer, MembershipUpdate update) {
     update.why = peer_text(update.why, kWhyBytesMax);
     if (!membership_.is_valid(update) || (is_hub() && update.by != peer.rank)) throw FrameError(kInvalidFrame);
-    if (membership_.is_lost(peer.rank)) return;  // all have been told otherwise
+    if (membership_.is_lost(peer.rank)) return;  // already reported to all ranks as lost
     membership_.apply(update);
     forward(update);
   }
@@ -183,7 +186,7 @@ class HeartbeatHub final : public FailureDetector {
     MembershipUpdate const update{.by = peer.rank, .rank = peer.rank, .why = why};
     membership_.apply(update);
     forward(update);
-    // It may be alive after all, and would wait for the others.
+    // It may still be alive, and would wait for other ranks.
     if (is_hub() && peer.connection.is_open()) {
       peer.connection.put(FrameKind::kMembershipUpdate,
                           encode(MembershipUpdate{.by = mine_, .rank = peer.rank, .why = why}));
@@ -198,7 +201,7 @@ class HeartbeatHub final : public FailureDetector {
     }
   }
 
-  // Says whether this watch is to end.
+  // Returns whether the thread should end.
   bool send_own_updates() {
     std::vector<MembershipUpdate> updates;
     bool stopping = false;
@@ -223,8 +226,8 @@ class HeartbeatHub final : public FailureDetector {
     }
   }
 
-  // Measured when this turn began, since all that had come by then has been read; this thread may have been stopped
-  // since.
+  // Returns whether the peer has sent nothing, or read nothing, for so long. Measured at the wakeup, because
+  // everything that had arrived by then has been read; this thread may have been stopped since.
   bool is_silent(Peer const& peer, double for_s) const {
     return woke_at_ > after(std::min(peer.received_at, peer.send_progress_at), for_s);
   }
@@ -238,7 +241,7 @@ class HeartbeatHub final : public FailureDetector {
           std::count_if(peers_.begin(), peers_.end(), counts) > 1 &&
           std::all_of(peers_.begin(), peers_.end(), [&](Peer const& other) { return !counts(other) || silent(other); });
     }
-    std::string why = fmt::format("nothing was heard from it for {} s", timeout_s_);
+    std::string why = fmt::format("no heartbeat from it for {} s", timeout_s_);
     if (!is_hub()) {
       why += ": it hangs, or the link of its machine or of this one is cut";
     } else if (suspects_own_link_) {
@@ -265,7 +268,7 @@ class HeartbeatHub final : public FailureDetector {
       disconnected_ =
           std::none_of(peers_.begin(), peers_.end(), [](Peer const& peer) { return peer.connection.is_open(); });
     }
-    // Without the lock, since they may call leave().
+    // Without the lock, since these functions may call leave().
     for (Membership::Change const& event : events) {
       if (event.why.empty() && listener.left) listener.left(event.rank);
       if (!event.why.empty() && listener.lost) listener.lost(event.rank, event.why);
@@ -273,7 +276,7 @@ class HeartbeatHub final : public FailureDetector {
     all_left_condition_.notify_all();
   }
 
-  // What was said last goes out, and the other end closes too; else closing could overtake it.
+  // Sends the queued frames and waits until the other end closes, too; otherwise closing could overtake them.
   void flush() {
     TimePoint const until = after(now(), kFlush_s);
     for (;;) {
@@ -294,28 +297,28 @@ class HeartbeatHub final : public FailureDetector {
     }
   }
 
-  // Of the thread, once it runs.
+  // Used only by the thread once it runs.
   Rank const mine_;
   std::uint32_t const size_;
   double const timeout_s_, heartbeat_interval_s_;
-  std::vector<Peer> peers_;  // rank 0: all others; others: rank 0
+  std::vector<Peer> peers_;  // on rank 0: all other ranks; on other ranks: rank 0
   Membership membership_;
   TimePoint woke_at_ = now();
-  TimePoint heartbeat_at_{};        // long ago, so that the others hear at once
-  bool suspects_own_link_ = false;  // nobody was heard for long
+  TimePoint heartbeat_at_{};        // in the past, so that the first heartbeat is sent at once
+  bool suspects_own_link_ = false;  // no rank has sent anything for long
 
   Socket wake_;  // an event descriptor
 
-  std::mutex delivering_;  // held while the listener is called, so that subscribe() ends when the former one is done
+  std::mutex delivering_;  // held while the listener is called, so that subscribe() returns after the former one
   std::mutex mutex_;
   std::condition_variable all_left_condition_;
   Events listener_;
-  std::vector<Membership::Change> undelivered_;  // and nobody listened
+  std::vector<Membership::Change> undelivered_;  // events before the first subscribe()
   std::vector<MembershipUpdate> own_updates_;
-  bool has_left_ = false, has_failed_ = false;  // leave() was called
+  bool has_left_ = false, has_failed_ = false;  // by leave(): in order, because of a failure
   bool stopping_ = false;
   bool all_left_ = false;
-  bool disconnected_ = false;  // no connection is left by which anything could be heard
+  bool disconnected_ = false;  // all connections are closed
 
   std::thread thread_;
 };

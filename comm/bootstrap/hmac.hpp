@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proofs that somebody knows a secret, which never show it.
+// Message authentication (HMAC-SHA256) and random bytes, by OpenSSL.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@ namespace gpups::comm {
 
 inline constexpr std::size_t kHmacBytes = 32;
 
-// HMAC-SHA256: kHmacBytes bytes.
+// Returns the HMAC-SHA256 of the text, kHmacBytes bytes. Throws Error if OpenSSL fails.
 std::string hmac(std::string_view key, std::string_view text);
 
-// Compares in a time that depends on the lengths only.
+// Returns whether both are equal, in a time that depends on their lengths only.
 bool equal_hmac(std::string_view a, std::string_view b);
 
-// Bytes that nobody can guess.
+// Returns `count` cryptographically secure random bytes. Throws Error if OpenSSL has none.
 std::string random_bytes(std::size_t count);
 
+// Returns the bytes in hexadecimal, two digits a byte.
 std::string hex(std::string_view bytes);
 
 }  // namespace gpups::comm

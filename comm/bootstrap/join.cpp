@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/join.hpp"
 
-#include "comm/bootstrap/bootstrap_address.hpp"
-#include "comm/bootstrap/client.hpp"
 #include "comm/bootstrap/hmac.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 #include "comm/bootstrap/pmix.hpp"
-#include "comm/bootstrap/server.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
@@ -15,7 +13,7 @@ constexpr std::size_t kTokenBytes = 32;
 
 JoinResult wait_by_address(JoinRequest const& request) {
   if (request.launch.rank != Rank{0}) return wait_join_bootstrap(request);
-  // Where others could not reach this machine's loopback interface, say so here too.
+  // If other ranks cannot reach the loopback interface of this machine, throw the same error here.
   if (request.launch.token.empty()) (void)wait_bootstrap_addresses(request.launch, now());
   return wait_serve_bootstrap(request, Listener(request.launch.token.empty(), request.launch.port));
 }
@@ -27,7 +25,7 @@ JoinResult wait_pmix(JoinRequest request) {
   launch.size = pmix.size();
   launch.local_rank = pmix.local_rank();
   if (launch.rank == Rank{0}) {
-    Listener listener(false, 0);  // listens before the others learn where
+    Listener listener(false, 0);  // listens before the other ranks get the address
     launch.token = hex(random_bytes(kTokenBytes));
     pmix.wait_exchange(
         {.hosts = local_addresses(), .port = listener.port(), .token = launch.token, .machine = request.mine.machine},
@@ -38,7 +36,7 @@ JoinResult wait_pmix(JoinRequest request) {
   launch.token = address.token;
   launch.port = address.port;
   launch.hosts = address.hosts;
-  // The shortest way comes first; in a container of its own a rank may have another loopback interface than rank 0.
+  // The loopback address is tried first. It fails in a container with a loopback interface of its own.
   if (address.machine == request.mine.machine) launch.hosts.insert(launch.hosts.begin(), "127.0.0.1");
   return wait_join_bootstrap(request);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a job find each other, and make sure that they belong together, before anything is trained.
+// The processes of a job connect over TCP and check that they belong together, before anything is trained.
 //
-// Rank 0 listens, all others connect to it. Both sides prove that they know the token (HMAC over nonces of both and
-// over all that is said). Rank 0 looks at what each rank says of itself, and either tells everybody who all are, or why
-// the job is rejected, with the rank at fault.
+// Rank 0 listens and all other ranks connect to it. Both sides prove that they have the token (HMAC over the nonces of
+// both and over every frame). Rank 0 checks the rank info of each rank. Then it sends to all ranks either the list of
+// members or the reason why the job is rejected, which includes the rank at fault.
 #pragma once
 
 #include <cstdint>
@@ -19,44 +19,46 @@
 
 namespace gpups::comm {
 
-// What a rank tells all others of itself.
+// What each rank sends to all others about its process.
 struct ProcessInfo {
-  std::string host{};     // name, for messages
-  std::string machine{};  // ranks with the same one share memory and cores
+  std::string host{};     // for error texts
+  std::string machine{};  // ranks with equal values share memory and cores
   std::int64_t pid = 0;
-  std::string address{};  // of its transport: bytes that only the transport understands
-  std::string cores{};    // that it may run on, as in "0-3,8"
+  std::string address{};  // of its transport, in the format of that transport
+  std::string cores{};    // the cores on which it may run, such as "0-3,8"
   bool operator==(ProcessInfo const&) const = default;
 };
 
+// What a rank needs in order to join.
 struct JoinRequest {
   LaunchEnvironment launch{};
   ProcessInfo mine{};
-  std::string version{};  // of this program; all must have the same
-  // What else must be the same on all ranks, by name.
+  std::string version{};  // of this program; equal on all ranks
+  // Other values that must be equal on all ranks: name, value.
   std::vector<std::pair<std::string, std::string>> must_match{};
-  std::string broadcast_data{};  // what rank 0 tells all; others' is ignored
-  double timeout_s = 120;        // until all ranks have come
+  std::string broadcast_data{};  // rank 0 sends it to all ranks; ignored on other ranks
+  double timeout_s = 120;        // until all ranks have joined
   FailureDetectorOptions failure_detector{};
 };
 
+// What a rank knows once all ranks have joined.
 struct JoinResult {
-  Rank rank{};                         // as the launcher says
-  std::optional<int> local_rank{};     // where it does
+  Rank rank{};                         // from the launcher
+  std::optional<int> local_rank{};     // if the launcher gives it
   std::vector<ProcessInfo> members{};  // in rank order
-  std::uint64_t session = 0;           // the same number on all ranks of this job, and on no other
-  std::vector<HashKey> keys{};         // by other rank: what only the two of them, and rank 0, know
-  std::string broadcast_data{};        // rank 0's
+  std::uint64_t session = 0;           // equal on all ranks of this job; other jobs have other numbers
+  std::vector<HashKey> keys{};         // keys[r]: the pair key with rank r, known to rank 0 as well
+  std::string broadcast_data{};        // from rank 0
   std::unique_ptr<FailureDetector> failure_detector{};
 };
 
-// Blocks until all ranks are there. REQUIRES: launch.kind is not kAlone.
+// Blocks until all ranks have joined. REQUIRES: launch.kind is not kAlone.
 //
-// Throws Error, on every rank that has proved to know the token and names the one at fault: where a rank has another
-// version, another value among the settings that must match (both values are shown), another world size, or a number
-// that somebody has already; where ranks are missing when the time is over (it lists them). On this rank only: where
-// the port is occupied, where the token is not the one of rank 0, where something else than rank 0 listens there. Rank
-// 0 keeps waiting when a process with a wrong token, or a stranger, connects, and says so on standard error.
+// Throws Error on every authenticated rank, with the rank at fault, if a rank has another version, another value of a
+// setting that must match (the text shows both values), another world size or the number of another rank, and if ranks
+// are missing after `timeout_s` (the text lists them). Throws Error on this rank only if the port is occupied, if its
+// token differs from that of rank 0, or if the listener at the address is not rank 0. If a process with a wrong token
+// or a foreign process connects, rank 0 prints that to standard error and keeps waiting.
 JoinResult wait_join(JoinRequest const& request);
 
 }  // namespace gpups::comm

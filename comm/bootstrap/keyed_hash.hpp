@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SipHash-2-4 of whole words: a 64-bit number that nobody makes without the key, in some 25 ns. Source: Aumasson and
-// Bernstein, "SipHash: a fast short-input PRF" (2012).
+// SipHash-2-4 of whole words: a 64-bit hash that can be computed only with the key, in about 25 ns. Source: Aumasson
+// and Bernstein, "SipHash: a fast short-input PRF" (2012).
 #pragma once
 
 #include <array>

@@ -14,12 +14,14 @@ namespace {
 
 constexpr int kSizeMax = 1 << 20;
 
-// Empty where the variable is not set, or set to nothing.
+// Returns the value of the variable; empty if it is unset or empty.
 std::string text_of(char const* name) {
   char const* const text = std::getenv(name);
   return text == nullptr ? "" : text;
 }
 
+// Returns the value of the variable as an integer; empty if it is unset. Throws Error unless it is from `low` to
+// `high`.
 std::optional<int> number_of(char const* name, int low, int high, char const* what) {
   std::string const text = text_of(name);
   if (text.empty()) return {};
@@ -41,12 +43,11 @@ std::string token_in(std::string const& file) {
   std::getline(in, token, '\0');
   GPUPS_REQUIRE(
       in.is_open() && !in.bad(),
-      "GPUPS_TOKEN_FILE names {}, which cannot be read (it should hold the token of the job): correct the name "
-      "or its permissions",
-      file);
+      "the token file {} cannot be read (GPUPS_TOKEN_FILE gives its path): correct the path or the permissions", file);
   token.erase(std::find_if(token.rbegin(), token.rend(), [](char c) { return c != '\n' && c != '\r'; }).base(),
               token.end());
-  GPUPS_REQUIRE(!token.empty(), "{} is empty (GPUPS_TOKEN_FILE says that the token of the job is in it): write one",
+  GPUPS_REQUIRE(!token.empty(),
+                "{} is empty (GPUPS_TOKEN_FILE gives it as the file with the token of the job): write a token to it",
                 file);
   return token;
 }
@@ -57,12 +58,11 @@ std::string token_of_environment() {
   std::string read = token_in(file);
   GPUPS_REQUIRE(
       token.empty() || token == read,
-      "GPUPS_TOKEN and the file that GPUPS_TOKEN_FILE names hold different tokens (only one can be that of the "
-      "job): unset one of them");
+      "GPUPS_TOKEN and the file in GPUPS_TOKEN_FILE have different tokens (a job has one token): unset one of them");
   return read;
 }
 
-// How many processes a launcher that is not told by RANK has started; 0: none, or it does not say.
+// A launcher other than one that sets RANK, and how many processes it has started; 0: no such launcher, or unknown.
 struct Launcher {
   std::string name{};
   std::string variable{};
@@ -71,7 +71,7 @@ struct Launcher {
 
 Launcher launcher() {
   if (auto const size = size_of("OMPI_COMM_WORLD_SIZE")) return {"mpirun", "OMPI_COMM_WORLD_SIZE", *size};
-  // SLURM_NTASKS alone is also seen by what runs in a batch script, outside of any step.
+  // SLURM_NTASKS is also set in a batch script outside of any step.
   if (auto const size = size_of("SLURM_STEP_NUM_TASKS"); size && !text_of("SLURM_PROCID").empty()) {
     return {"srun", "SLURM_STEP_NUM_TASKS", *size};
   }
@@ -81,28 +81,26 @@ Launcher launcher() {
 LaunchEnvironment of_environment(Launcher const& started) {
   auto const rank = rank_of("RANK"), size = size_of("WORLD_SIZE");
   GPUPS_REQUIRE(rank.has_value(),
-                "WORLD_SIZE is {} in the environment and RANK is not there (this process cannot know which of them it "
-                "is): set both, or neither",
+                "WORLD_SIZE is {} in the environment and RANK is not set (the rank of this process is unknown): set "
+                "both, or neither",
                 *size);
   GPUPS_REQUIRE(*rank < *size, "RANK is {} and WORLD_SIZE is {} (ranks count from 0): set RANK below WORLD_SIZE", *rank,
                 *size);
-  GPUPS_REQUIRE(
-      *size > 1 || started.size <= 1,
-      "WORLD_SIZE is 1 and {} is {} (each of the processes that {} has started would train alone): unset RANK "
-      "and WORLD_SIZE",
-      started.variable, started.size, started.name);
+  GPUPS_REQUIRE(*size > 1 || started.size <= 1,
+                "WORLD_SIZE is 1 and {} is {} (each process that {} has started would train alone): unset RANK "
+                "and WORLD_SIZE",
+                started.variable, started.size, started.name);
   if (*size == 1) return {};
   std::string const host = text_of("MASTER_ADDR");
   auto const port = port_of("GPUPS_PORT"), master_port = port ? port : port_of("MASTER_PORT");
   GPUPS_REQUIRE(!host.empty(),
-                "WORLD_SIZE is {} and MASTER_ADDR is not there (rank 0 cannot be found): set it to the host of rank 0, "
-                "127.0.0.1 where all ranks are on one machine",
+                "WORLD_SIZE is {} and MASTER_ADDR is not set (rank 0 cannot be found): set it to the host of rank 0, "
+                "or to 127.0.0.1 if all ranks are on one machine",
                 *size);
-  GPUPS_REQUIRE(
-      master_port.has_value(),
-      "WORLD_SIZE is {} and neither GPUPS_PORT nor MASTER_PORT is there (rank 0 cannot be found): set one to a "
-      "port that is free where rank 0 is",
-      *size);
+  GPUPS_REQUIRE(master_port.has_value(),
+                "WORLD_SIZE is {} and neither GPUPS_PORT nor MASTER_PORT is set (rank 0 cannot be found): set one of "
+                "them to a port that is free on the machine of rank 0",
+                *size);
   return {.kind = LaunchEnvironment::Kind::kEnvironment,
           .rank = Rank{static_cast<std::uint32_t>(*rank)},
           .size = *size,
@@ -115,10 +113,9 @@ LaunchEnvironment of_environment(Launcher const& started) {
 LaunchEnvironment of_pmix(Launcher const& started) {
   if (started.size == 1) return {};
   auto const rank = rank_of("PMIX_RANK");
-  GPUPS_REQUIRE(
-      rank.has_value(),
-      "PMIX_NAMESPACE is there and PMIX_RANK is not (this process cannot know which of the ranks it is): start "
-      "it by mpirun or srun --mpi=pmix");
+  GPUPS_REQUIRE(rank.has_value(),
+                "PMIX_NAMESPACE is set and PMIX_RANK is not (the rank of this process is unknown): start it by mpirun "
+                "or srun --mpi=pmix");
   auto local_rank = rank_of("OMPI_COMM_WORLD_LOCAL_RANK");
   if (!local_rank) local_rank = rank_of("SLURM_LOCALID");
   return {.kind = LaunchEnvironment::Kind::kPmix,
@@ -127,15 +124,15 @@ LaunchEnvironment of_pmix(Launcher const& started) {
           .local_rank = local_rank};
 }
 
-// RANK and WORLD_SIZE under PMIx may be left over from a shell, which would make all processes the same rank; or mean
-// another job than PMIx does. One of them alone may be there for any reason.
+// Throws Error if RANK and WORLD_SIZE contradict PMIx. They may be left over in a shell, which would give all processes
+// the same rank, or belong to another job. If only one of them is set, it is ignored.
 void require_same(Launcher const& started) {
   if (text_of("RANK").empty() || text_of("WORLD_SIZE").empty() || text_of("PMIX_RANK").empty()) return;
   auto const rank = rank_of("RANK"), size = size_of("WORLD_SIZE"), pmix_rank = rank_of("PMIX_RANK");
   bool const is_same = rank == pmix_rank && (started.size == 0 || started.size == *size);
   GPUPS_REQUIRE(is_same,
-                "RANK is {} and WORLD_SIZE is {}, and by PMIx this process is rank {} of {} (it can be one of them "
-                "only): unset RANK and WORLD_SIZE, or PMIX_NAMESPACE where they are what is meant",
+                "RANK is {} and WORLD_SIZE is {}, but for PMIx this process is rank {} of {} (these contradict each "
+                "other): unset RANK and WORLD_SIZE, or unset PMIX_NAMESPACE to use them",
                 *rank, *size, *pmix_rank, started.size > 0 ? std::to_string(started.size) : "an unknown number");
 }
 
@@ -143,22 +140,22 @@ void require_same(Launcher const& started) {
 
 LaunchEnvironment detect_launch() {
   Launcher const started = launcher();
-  // torchrun inside of a step of srun is nearer to this process than srun is.
+  // torchrun inside of a step of srun has started this process itself, so it takes precedence over srun.
   bool const by_torchrun = !text_of("TORCHELASTIC_RUN_ID").empty() && !text_of("WORLD_SIZE").empty();
   if (!by_torchrun && !text_of("PMIX_NAMESPACE").empty()) {
     require_same(started);
     return of_pmix(started);
   }
   if (!text_of("WORLD_SIZE").empty()) return of_environment(started);
-  GPUPS_REQUIRE(started.size <= 1,
-                "{} has started {} processes that cannot find each other (without PMIx each would train alone): {}",
-                started.name, started.size,
-                started.name == "srun" ? "start them by srun --mpi=pmix" : "use an mpirun with PMIx, as Open MPI's is");
   GPUPS_REQUIRE(
-      text_of("RANK").empty(),
-      "RANK is \"{}\" in the environment and WORLD_SIZE is not there (this process would not know for whom to "
-      "wait): set both, or neither",
-      text_of("RANK"));
+      started.size <= 1,
+      "{} has started {} processes that cannot find each other (without PMIx each process would train alone): {}",
+      started.name, started.size,
+      started.name == "srun" ? "start them by srun --mpi=pmix" : "use an mpirun with PMIx, such as that of Open MPI");
+  GPUPS_REQUIRE(text_of("RANK").empty(),
+                "RANK is \"{}\" in the environment and WORLD_SIZE is not set (the number of ranks is unknown): set "
+                "both, or neither",
+                text_of("RANK"));
   return {};
 }
 

@@ -37,10 +37,10 @@ void Membership::apply(MembershipUpdate const& update) {
     state = State::kLeft;
     changes_.push_back({.rank = update.by});
   } else if (update.rank == mine_) {
-    // Whether this rank or its link was at fault cannot be known here; that nothing goes on with `by` is certain.
-    mark_failed(update.by, "it has given this rank up: " + update.why);
+    // It is unknown whether this rank or its link failed, but `by` has left.
+    mark_failed(update.by, "it considers this rank lost: " + update.why);
   } else if (update.rank == update.by || states_[number(update.rank)] == State::kLeft) {
-    mark_failed(update.by, update.why);  // that a rank which had left is not there any more is the mistake of `by`
+    mark_failed(update.by, update.why);  // a rank that has left cannot be lost, so `by` is wrong
   } else {
     mark_failed(update.rank, update.why);
     if (state == State::kAlive) state = State::kLeftAfterFailure;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank knows of who of the job is still there. Sends nothing and owns no clock.
+// Which ranks of the job are alive, have left or are lost, as one rank knows it. Sends nothing and reads no clock.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace gpups::comm {
 
-// What `by` says, or what rank 0 says of it. why is empty: `by`, which is `rank` too, leaves regularly. by == rank: it
-// is lost. Else `by` takes `rank` for lost, and leaves on that account.
+// A message of rank `by`, or of rank 0 about it. why is empty: `by` leaves in order, and rank == by. why is given and
+// rank == by: `by` is lost. why is given and rank != by: `by` considers `rank` lost and leaves for that reason.
 struct MembershipUpdate {
   Rank by{};
   Rank rank{};
@@ -22,20 +22,22 @@ struct MembershipUpdate {
 std::string encode(MembershipUpdate const& update);
 MembershipUpdate decode_membership_update(std::string_view body);  // throws WireError
 
+// Keeps the state of every rank, and computes the events to report from the updates.
 class Membership {
  public:
   Membership(Rank mine, std::uint32_t size) : mine_(mine), states_(size, State::kAlive) {}
 
-  // What is to be told of a rank: that it has left (why is empty) or that it is lost.
+  // An event to report: a rank has left in order (why is empty) or is lost.
   struct Change {
     Rank rank{};
     std::string why{};
   };
 
-  // Whether anybody but this rank can have said this.
+  // Returns whether another rank can have sent this update.
   bool is_valid(MembershipUpdate const& update) const;
   // REQUIRES: is_valid(update)
   void apply(MembershipUpdate const& update);
+  // Returns the events since the last call.
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
   bool is_alive(Rank rank) const { return states_[number(rank)] == State::kAlive; }
@@ -43,7 +45,7 @@ class Membership {
   bool is_alone() const;  // all others have left or are lost
 
  private:
-  // kFollowed: has left because of another one that is lost, which alone is told.
+  // kLeftAfterFailure: has left because another rank is lost; only the lost rank is reported.
   enum class State : std::uint8_t { kAlive, kLeft, kLeftAfterFailure, kFailed };
   void mark_failed(Rank rank, std::string const& why);
 

@@ -11,7 +11,7 @@
 namespace gpups::comm {
 namespace {
 
-// Exclusive or with what the session key makes of a counter, block by block: its own inverse.
+// Exclusive or with a key stream, the HMAC of a block counter with the session key; its own inverse.
 std::string mask(std::string_view session_key, std::string text) {
   for (std::size_t at = 0, block = 0; at < text.size(); at += kHmacBytes, ++block) {
     Writer counter;
@@ -50,8 +50,8 @@ std::string encrypt_keys(std::string_view session_key, std::vector<HashKey> cons
 std::vector<HashKey> decrypt_keys(std::string_view session_key, std::string_view ciphertext) {
   if (ciphertext.empty() || ciphertext.size() % sizeof(HashKey) != 0) {
     throw WireError(
-        "a list of keys has no whole number of them (ranks would not know each other): run the same "
-        "build on all ranks");
+        "a list of pair keys has a wrong size (ranks could not authenticate each other): run the same build on all "
+        "ranks");
   }
   std::string const text = mask(session_key, std::string(ciphertext));
   std::vector<HashKey> keys(text.size() / sizeof(HashKey));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secrets by which each two ranks of a job know each other's data: rank 0 makes them and hands them out at the
-// join.
+// One secret key for each pair of ranks, with which the two authenticate their data. Rank 0 makes all keys and sends
+// them at the join.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace gpups::comm {
 
-// A key that nobody can guess.
+// Returns a cryptographically secure random key.
 HashKey random_key();
 
-// The keys of one rank, by other rank. They follow from `all`, which stays with who makes them.
+// Returns the keys of one rank; element r is its key with rank r. They are derived from the master key `all`, which
+// never leaves rank 0.
 std::vector<HashKey> pair_keys(HashKey const& all, Rank rank, std::size_t ranks);
 
-// So that who reads along without the session key learns nothing of them. A session key hides one list.
+// Encrypts keys so that they cannot be read without the session key. Use a session key for one list only.
 std::string encrypt_keys(std::string_view session_key, std::vector<HashKey> const& keys);
-// Throws WireError where it is no list of keys.
+// The inverse of encrypt_keys(). Throws WireError if the text is no list of keys.
 std::vector<HashKey> decrypt_keys(std::string_view session_key, std::string_view ciphertext);
 
 }  // namespace gpups::comm

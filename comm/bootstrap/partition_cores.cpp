@@ -18,7 +18,7 @@ Cores sorted(Cores cores) {
 
 bool has(Cores const& ascending, int core) { return std::binary_search(ascending.begin(), ascending.end(), core); }
 
-// Cuts `pool` into contiguous parts of equal size, give or take one core. REQUIRES: pool.size() >= members.size()
+// Cuts `pool` into contiguous slices whose sizes differ by one core at most. REQUIRES: pool.size() >= members.size()
 void split(Cores const& pool, RankList const& members, std::vector<Cores>& shares) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     auto const at = [&](std::size_t part) {
@@ -28,7 +28,7 @@ void split(Cores const& pool, RankList const& members, std::vector<Cores>& share
   }
 }
 
-// The cores of `all` that are near a rank's device, in the order of `all`.
+// Returns the cores of `all` that are near the device of a rank, in the order of `all`.
 Cores cores_near(Cores const& all, Cores const& near) {
   Cores const ascending = sorted(near);
   Cores found;
@@ -36,13 +36,14 @@ Cores cores_near(Cores const& all, Cores const& near) {
   return found;
 }
 
-// A part of the cores, and who wants to be there.
+// Cores, and the ranks that share them.
 struct Pool {
   Cores cores;
   RankList members;
 };
 
-// One pool for each place that devices are near to, and one of what is left for ranks that are near to nothing.
+// Returns one pool for each set of cores that is near a device, and one with the remaining cores for ranks that are
+// near no core.
 std::vector<Pool> pools_by_device(Cores const& all, RankList const& members, std::vector<Cores> const& near) {
   std::vector<Pool> pools;
   Pool rest{all, {}};
@@ -67,7 +68,7 @@ std::vector<Pool> pools_by_device(Cores const& all, RankList const& members, std
   return pools;
 }
 
-// Whether no core is in two pools, and each has a core for each of its ranks.
+// Returns whether the pools are disjoint and each has at least one core for each of its ranks.
 bool can_split(std::vector<Pool> const& pools) {
   Cores together;
   for (Pool const& pool : pools) {
@@ -78,7 +79,7 @@ bool can_split(std::vector<Pool> const& pools) {
   return std::adjacent_find(together.begin(), together.end()) == together.end();
 }
 
-// Ranks in the order in which what is near to them comes in `all`; those near to nothing come last.
+// Returns the ranks, ordered by their first near core in `all`; ranks that are near no core come last.
 RankList order_by_nearness(Cores const& all, RankList members, std::vector<Cores> const& near) {
   auto const first_near = [&](std::size_t member) {
     Cores const ascending = sorted(near[member]);
@@ -98,7 +99,8 @@ std::vector<Cores> partition_cores(std::vector<Cores> const& allowed, std::vecto
 
   std::vector<Cores> shares = allowed;
   for (auto const& [set, members] : groups) {
-    // A rank with a set of its own was bound by its launcher, even if others may run on some of its cores.
+    // A rank whose set differs from all others was bound by its launcher, even if other ranks may run on some of its
+    // cores.
     if (members.size() == 1 || set.size() < members.size()) continue;
     Cores const& all = allowed[members.front()];
     std::vector<Pool> const pools = pools_by_device(all, members, near);

@@ -14,8 +14,8 @@ namespace gpups::comm {
 namespace {
 
 constexpr double kPendingTimeout_s = 5;
-constexpr std::size_t kLinesMax = 20;  // on standard error
-constexpr std::size_t kShownMax = 4;   // for the message about ranks that have not come
+constexpr std::size_t kLinesMax = 20;  // lines on standard error
+constexpr std::size_t kShownMax = 4;   // rejected connections in the error about missing ranks
 
 }  // namespace
 
@@ -35,11 +35,11 @@ void PendingConnections::accept_all() {
     for (std::size_t i = 0; i <= pending_max_; ++i) {
       auto accepted = listener_.accept(socket);
       if (!accepted) break;
-      // Who belongs to the job is done within two round trips, so the one who has been here longest goes.
+      // A rank of the job needs two round trips at most, so the oldest connection is the least likely to be one.
       bool const is_full = !accepted->first.is_open() || pending_connections_.size() >= pending_max_;
       if (is_full && !pending_connections_.empty()) {
-        reject(pending_connections_.front(), "it said nothing while many others came",
-               "look for what connects to this port");
+        reject(pending_connections_.front(), "it sent nothing while many others connected",
+               "find the process that connects to this port");
         pending_connections_.pop_front();
       }
       if (!accepted->first.is_open()) break;
@@ -75,7 +75,8 @@ PendingConnections::Outcome PendingConnections::progress(PendingConnection& pend
   };
   if (!pending.has_handshake) {
     std::string const wrong = handshake_error(connection.incoming());
-    if (!wrong.empty()) return rejected(wrong, "connect processes of this job only, and run the same build on all");
+    if (!wrong.empty())
+      return rejected(wrong, "connect only processes of this job, and run the same build on all ranks");
     if (connection.incoming().size() >= kHandshakeBytes) {
       connection.set_key(session_key(token_, connection.incoming().substr(0, kHandshakeBytes), pending.handshake));
       connection.consume(kHandshakeBytes);
@@ -85,37 +86,40 @@ PendingConnections::Outcome PendingConnections::progress(PendingConnection& pend
   try {
     if (pending.has_handshake) {
       if (auto const frame = connection.next()) {
-        if (frame->kind != FrameKind::kHello) return rejected("it did not say who it is", "run the same build on all");
+        if (frame->kind != FrameKind::kHello)
+          return rejected("its first message is not about its rank", "run the same build on all ranks");
         info = decode_rank_info(frame->body);
         return Outcome::kAuthenticated;
       }
     }
   } catch (WireError const&) {
-    return rejected("what it says cannot be read", "run the same build on all ranks");
+    return rejected("its first message cannot be decoded", "run the same build on all ranks");
   } catch (FrameError const&) {
     connection.put(FrameKind::kWrongToken, {});
     (void)connection.exchange();
-    return rejected("its token is another one", "give all ranks of the job the same token, and other jobs other ports");
+    return rejected("its token differs from the token of rank 0",
+                    "use the same token for all ranks of a job, and another port for each job");
   }
-  if (!ended.empty()) return rejected("it closed the connection before it had said who it is", "look at its output");
-  if (now() >= pending.deadline) return rejected("it was silent", "look for what connects to this port");
+  if (!ended.empty()) return rejected("it closed the connection before it had sent its rank", "look at its output");
+  if (now() >= pending.deadline)
+    return rejected("it did not authenticate in time", "find the process that connects to this port");
   return Outcome::kWaiting;
 }
 
 void PendingConnections::reject(PendingConnection& pending, std::string const& why, std::string const& advice) {
   std::string peer_text = pending.from;
   try {
-    // Nothing of it is proved, but it helps to find the process.
+    // This is not authenticated, but it helps to find the process.
     auto const frame = pending.has_handshake ? pending.connection.peek_unauthenticated() : std::nullopt;
     if (frame && frame->kind == FrameKind::kHello) {
-      peer_text += fmt::format(", which says that it is rank {}", number(decode_rank_info(frame->body).rank));
+      peer_text += fmt::format(", which claims to be rank {}", number(decode_rank_info(frame->body).rank));
     }
   } catch (Error const&) {
   }
   if (rejected_.size() < kShownMax) rejected_.push_back(fmt::format("{} ({})", peer_text, why));
   if (++log_lines_ > kLinesMax) return;
   fmt::print(stderr, "gpups: rejected {} ({}): {}{}\n", peer_text, why, advice,
-             log_lines_ == kLinesMax ? "; further ones are not shown" : "");
+             log_lines_ == kLinesMax ? "; further rejections are not printed" : "");
 }
 
 }  // namespace gpups::comm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Those who have connected to rank 0 and not yet proved that they belong to the job. None of them can hold it up, fill
-// its memory or end it: there is a bound on their number, on what they may send and on their time.
+// TCP connections to rank 0 that have not been authenticated yet. Their number, the bytes that they may send and their
+// time are bounded, so that they can neither block rank 0 nor exhaust its memory.
 #pragma once
 
 #include <poll.h>
@@ -16,30 +16,34 @@
 
 namespace gpups::comm {
 
-// One who has proved to know the token.
+// A rank that has proved that it has the token.
 struct AuthenticatedPeer {
   Connection connection;
   RankInfo info{};
   TimePoint received_at{};
 };
 
+// Accepts connections and authenticates them.
 class PendingConnections {
  public:
+  // pending_max: the most connections that are pending at a time; further ones replace the oldest.
   PendingConnections(Listener listener, std::string token, std::size_t pending_max);
 
+  // Appends the file descriptors to poll before the next progress().
   void add_poll_fds(std::vector<pollfd>& poll_fds) const;
-  // Accepts, listens and answers; gives those who have proved, in the order in which they have.
+  // Accepts connections, reads and answers; returns the ranks that are authenticated now, in the order of their
+  // authentication. Does not block.
   std::vector<AuthenticatedPeer> progress();
-  // Who was rejected, and why; the first few.
+  // Returns the address and the reason of the first few connections that were rejected.
   std::vector<std::string> const& rejected() const { return rejected_; }
 
  private:
   struct PendingConnection {
     Connection connection;
     std::string from{};
-    std::string handshake{};  // ours, to this caller
+    std::string handshake{};  // the one that rank 0 has sent
     TimePoint deadline{};
-    bool has_handshake = false;  // the other way
+    bool has_handshake = false;  // has received the handshake of the other end
   };
   enum class Outcome { kWaiting, kAuthenticated, kRejected };
 
@@ -50,9 +54,9 @@ class PendingConnections {
   Listener listener_;
   std::string token_;
   std::size_t pending_max_;
-  std::list<PendingConnection> pending_connections_;  // by deadline
+  std::list<PendingConnection> pending_connections_;  // ascending by deadline
   std::vector<std::string> rejected_;
-  std::size_t log_lines_ = 0;  // lines about those who were rejected
+  std::size_t log_lines_ = 0;  // lines printed about rejected connections
 };
 
 }  // namespace gpups::comm

@@ -20,7 +20,7 @@ constexpr char const* kKey = "gpups.meeting";
 
 void require(pmix_status_t status, char const* call) {
   GPUPS_REQUIRE(status == PMIX_SUCCESS,
-                "the launcher fails in {}: {} (ranks cannot find each other without it): look at its output, or give "
+                "the launcher failed in {}: {} (ranks cannot find each other without it): look at its output, or set "
                 "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT instead",
                 call, PMIx_Error_string(status));
 }
@@ -64,9 +64,8 @@ BootstrapAddress decode(std::string_view body) {
 std::uint32_t number_of(pmix_proc_t const& of, char const* key) {
   Value const value = get(of, key);
   if (value->type == PMIX_UINT16) return value->data.uint16;
-  GPUPS_REQUIRE(
-      value->type == PMIX_UINT32,
-      "the launcher gives another kind of value for {} than PMIx says (ranks cannot be told apart): update it", key);
+  GPUPS_REQUIRE(value->type == PMIX_UINT32,
+                "the launcher gives a value of a wrong type for {} (the rank is unknown): update the launcher", key);
   return value->data.uint32;
 }
 
@@ -109,10 +108,9 @@ BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double timeou
   BootstrapAddress address = mine;
   if (rank_ != Rank{0}) {
     Value const value = get(process(job_, 0), kKey);
-    GPUPS_REQUIRE(
-        value->type == PMIX_BYTE_OBJECT,
-        "the launcher gives another kind of value than rank 0 gave to it (rank 0 cannot be found): run the same "
-        "build on all ranks");
+    GPUPS_REQUIRE(value->type == PMIX_BYTE_OBJECT,
+                  "the launcher returns a value of another type than rank 0 has published (rank 0 cannot be found): "
+                  "run the same build on all ranks");
     address = decode({value->data.bo.bytes, value->data.bo.size});
   }
   open_ = false;
@@ -128,8 +126,8 @@ namespace gpups::comm {
 
 Pmix::Pmix() {
   throw Error(
-      "this build cannot ask the launcher who it is (PMIx was not found when it was built): install libpmix-dev and "
-      "build again, or give RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+      "this build cannot get its rank from the launcher (it was built without PMIx): install libpmix-dev and build "
+      "again, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
 }
 Pmix::~Pmix() = default;
 BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double) { return mine; }

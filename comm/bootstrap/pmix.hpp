@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that mpirun or srun --mpi=pmix has started learn from it who they are, and where rank 0 is.
+// PMIx: ranks that mpirun or srun --mpi=pmix has started get their rank, and the address of rank 0, from the launcher.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gpups::comm {
 
-// What rank 0 tells the others through the launcher.
+// What rank 0 publishes to the other ranks through the launcher.
 struct BootstrapAddress {
   std::vector<std::string> hosts{};
   int port = 0;
@@ -17,9 +17,10 @@ struct BootstrapAddress {
   std::string machine{};  // ProcessInfo::machine of rank 0
 };
 
+// A PMIx session of this process.
 class Pmix {
  public:
-  // Asks the launcher who this process is. Throws Error where it does not answer or this build has no PMIx.
+  // Gets rank and size from the launcher. Throws Error if the launcher fails or this build has no PMIx.
   Pmix();
   ~Pmix();
   Pmix(Pmix const&) = delete;
@@ -29,14 +30,15 @@ class Pmix {
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }
 
-  // All ranks call this once; `mine` counts on rank 0 only. Blocks until all have, and leaves PMIx.
+  // Returns the value that rank 0 passes as `mine`; `mine` of other ranks is ignored. Every rank calls it once. Blocks
+  // until all ranks have, and ends the session. Throws Error if the launcher fails or `timeout_s` is over.
   BootstrapAddress wait_exchange(BootstrapAddress const& mine, double timeout_s);
 
  private:
   Rank rank_{};
   int size_ = 1;
   int local_rank_ = 0;
-  std::string job_;  // its name at the launcher
+  std::string job_;  // the name of the job at the launcher
   bool open_ = false;
 };
 

@@ -24,8 +24,8 @@ ProcessInfo get_process_info(Reader& reader) {
   return member;
 }
 
-// The part of a value that shows where it differs from another one, in whole words: values may be whole configurations,
-// or what is wrong with one.
+// Returns the part of a value around its first difference from another value, in whole words. Values may be whole
+// configurations, or the error of one.
 std::string excerpt(std::string_view value, std::size_t differs_at) {
   constexpr std::size_t kShown = 120, kBefore = 30, kWord = 20;
   std::size_t const from =
@@ -48,7 +48,7 @@ std::string quoted(std::string const& text) {
 
 std::string other_value(std::string const& rank, std::string const& name, std::optional<std::string_view> first,
                         std::optional<std::string_view> other) {
-  std::string const why = "(the ranks of a job must agree in it): make it the same on all of them";
+  std::string const why = "(it must be equal on all ranks of a job): set it to the same value on all of them";
   if (!other) return fmt::format("{} has no {}, where rank 0 has one {}", rank, name, why);
   if (!first) return fmt::format("{} has {}, where rank 0 has none {}", rank, excerpt(name, 0), why);
   auto const at = std::mismatch(first->begin(), first->end(), other->begin(), other->end()).first - first->begin();
@@ -104,18 +104,18 @@ std::string mismatch_of(RankInfo const& first, RankInfo const& other) {
   std::string const rank = fmt::format("rank {}", number(other.rank));
   if (other.version != first.version) {
     return fmt::format(
-        "{} runs version {} where rank 0 runs {} (they may not understand each other): run the same build on all ranks",
-        rank, excerpt(other.version, 0), excerpt(first.version, 0));
+        "{} runs version {} where rank 0 runs {} (they may be incompatible): run the same build on all ranks", rank,
+        excerpt(other.version, 0), excerpt(first.version, 0));
   }
   if (other.size != first.size) {
     return fmt::format(
-        "{} belongs to a job of {} ranks where rank 0 belongs to one of {} (nobody would know when all have come): "
+        "{} belongs to a job of {} ranks where rank 0 belongs to one of {} (the number of ranks is unclear): "
         "start all ranks with the same WORLD_SIZE",
         rank, other.size, first.size);
   }
   if (number(other.rank) >= first.size) {
     return fmt::format(
-        "{} is said to be in a job of {} ranks, by {} (ranks count from 0): give each its own RANK below "
+        "{} is out of range in a job of {} ranks; it is {} (ranks count from 0): give each process its own RANK below "
         "WORLD_SIZE",
         rank, first.size, describe(other.member));
   }

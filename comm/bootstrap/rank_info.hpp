@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank says of itself as it joins, what keeps it out, and what rank 0 answers to all.
+// The messages of the join: what a rank sends about itself, why rank 0 rejects it, and what rank 0 sends to all ranks
+// at the start.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 namespace gpups::comm {
 
+// The first message of a rank to rank 0.
 struct RankInfo {
   Rank rank{};
   std::uint32_t size = 0;
@@ -24,22 +26,24 @@ RankInfo rank_info_of(JoinRequest const& request);
 std::string encode(RankInfo const& info);
 RankInfo decode_rank_info(std::string_view body);  // throws WireError
 
-// "process 12 on host a"
+// Returns text such as "process 12 on host a".
 std::string describe(ProcessInfo const& member);
 
-// What makes it senseless that `other` trains with `first`, rank 0, in words for all ranks; empty: nothing.
+// Returns why `other` cannot be in one job with `first`, which is rank 0, as an error text for all ranks; empty if it
+// can.
 std::string mismatch_of(RankInfo const& first, RankInfo const& other);
 
-// All that a rank needs to know to start.
+// The last message of rank 0 to a rank: what it needs in order to start.
 struct StartMessage {
   std::vector<ProcessInfo> members{};
   std::uint64_t session = 0;
-  std::string keys{};  // of its pairs, hidden
+  std::string keys{};  // the pair keys of the receiver, encrypted
   std::string broadcast_data{};
 };
 std::string encode(StartMessage const& start);
 StartMessage decode_start(std::string_view body);  // throws WireError
-// Whether it can be the answer to `mine`: as many ranks, and this one among them as it has said.
+// Returns whether `start` fits `mine`: it has as many ranks, and its entry for this rank equals what this rank has
+// sent.
 bool matches(StartMessage const& start, RankInfo const& mine);
 
 }  // namespace gpups::comm

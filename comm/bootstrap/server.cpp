@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/server.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <fmt/ranges.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "comm/bootstrap/heartbeat_hub.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/pending_connections.hpp"
@@ -18,11 +18,11 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kHostAliveEvery_s = 0.5;  // to those who wait
-constexpr double kLateJoinGrace_s = 2;     // after a rejection, for those who come late
-constexpr std::size_t kListedMax = 10;     // of the ranks that are missing
+constexpr double kHostAliveEvery_s = 0.5;  // to ranks that wait for the start
+constexpr double kLateJoinGrace_s = 2;     // after a rejection, so that late ranks receive the reason
+constexpr std::size_t kListedMax = 10;     // missing ranks in the error text
 
-// Where other ranks should look for rank 0.
+// Returns the address of rank 0 as other ranks use it.
 std::string listen_address(JoinRequest const& request, int port) {
   LaunchEnvironment const& launch = request.launch;
   std::string host = launch.hosts.empty() ? request.mine.host : launch.hosts.front();
@@ -30,6 +30,7 @@ std::string listen_address(JoinRequest const& request, int port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+// Rank 0 in the join: accepts ranks until all have joined, or rejects the job.
 class BootstrapServer {
  public:
   BootstrapServer(JoinRequest const& request, Listener listener)
@@ -43,7 +44,7 @@ class BootstrapServer {
   JoinResult run() {
     while (ranks_joined_ + 1 < mine_.size || !rejection_.empty()) {
       wait_for_events();
-      // Who was stopped itself for long has not listened.
+      // If this process was stopped for long, it has read no heartbeats meanwhile.
       if (now() > after(std::exchange(progressed_at_, now()), 4 * kHostAliveEvery_s)) {
         for (AuthenticatedPeer& peer : peers_) peer.received_at = now();
       }
@@ -79,7 +80,7 @@ class BootstrapServer {
       if (!why.empty()) return reject_all(why);
       rank_peers_[number(added.info.rank)] = &added;
       ++ranks_joined_;
-      added.connection.put(FrameKind::kAlive, {});  // which proves to it that this is rank 0
+      added.connection.put(FrameKind::kAlive, {});  // proves to the client that this is rank 0
     } else {
       added.connection.put(FrameKind::kRefused, rejection_);
     }
@@ -89,11 +90,9 @@ class BootstrapServer {
   std::string duplicate_rank_error(AuthenticatedPeer const& peer) const {
     AuthenticatedPeer const* const before = rank_peers_[number(peer.info.rank)];
     if (before == nullptr && peer.info.rank != mine_.rank) return {};
-    return fmt::format(
-        "two processes say that they are rank {}: {}, and {} (a rank is one process): give each process "
-        "its own RANK",
-        number(peer.info.rank), describe(before == nullptr ? mine_.member : before->info.member),
-        describe(peer.info.member));
+    return fmt::format("two processes have rank {}: {}, and {} (a rank is one process): give each process its own RANK",
+                       number(peer.info.rank), describe(before == nullptr ? mine_.member : before->info.member),
+                       describe(peer.info.member));
   }
 
   void receive_from(AuthenticatedPeer& peer) {
@@ -102,21 +101,20 @@ class BootstrapServer {
     try {
       while (auto const frame = peer.connection.next()) {
         peer.received_at = now();
-        if (frame->kind != FrameKind::kAlive) ended = "it sent what cannot be right";
+        if (frame->kind != FrameKind::kAlive) ended = "it sent an invalid message";
       }
     } catch (FrameError const&) {
-      ended = "it sent what cannot be right";
+      ended = "it sent an invalid message";
     }
     if (ended.empty() && now() > after(peer.received_at, std::max(request_.failure_detector.peer_timeout_s, 5.0))) {
-      ended = "nothing is heard from it any more";
+      ended = "its heartbeats have stopped";
     }
     if (ended.empty()) return;
     peer.connection.close();
     if (rejection_.empty()) {
-      reject_all(
-          fmt::format("rank {} is lost, {}, before all ranks had come: {} (training needs all of them): look at "
-                      "its output",
-                      number(peer.info.rank), describe(peer.info.member), ended));
+      reject_all(fmt::format(
+          "rank {} is lost, {}, before all ranks had joined: {} (training needs all of them): look at its output",
+          number(peer.info.rank), describe(peer.info.member), ended));
     }
   }
 
@@ -139,7 +137,7 @@ class BootstrapServer {
     }
   }
 
-  // They close their connections when they have read why.
+  // Returns whether all ranks have read the rejection. They close their connections afterwards.
   bool all_informed() const {
     std::set<Rank> informed;
     for (AuthenticatedPeer const& peer : peers_) {
@@ -158,11 +156,11 @@ class BootstrapServer {
     std::string text = fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + static_cast<long>(named), ", "));
     if (named < ranks.size()) text += fmt::format(" and {} others", ranks.size() - named);
     std::string why = fmt::format("training needs all of them, and rank 0 listens at {}", listen_address_text_);
-    if (request_.launch.token.empty()) why += "; without a token only processes of rank 0's machine can come";
+    if (request_.launch.token.empty()) why += "; without a token only processes on the machine of rank 0 can join";
     if (!pending_connections_.rejected().empty())
-      why += fmt::format("; rejected were {}", fmt::join(pending_connections_.rejected(), ", "));
+      why += fmt::format("; rejected connections: {}", fmt::join(pending_connections_.rejected(), ", "));
     return fmt::format(
-        "{} {} of {} did not come within {} s ({}): start them, look at their output, and give all ranks the same "
+        "{} {} of {} did not join within {} s ({}): start them, look at their output, and give all ranks the same "
         "address and port",
         ranks.size() == 1 ? "rank" : "ranks", text, rank_peers_.size(), request_.timeout_s, why);
   }
@@ -176,7 +174,7 @@ class BootstrapServer {
       start.members.push_back(rank_peers_[rank]->info.member);
     HashKey const keys = random_key();
     std::vector<Connection> connections;
-    connections.emplace_back(Socket(), ConnectionSide::kRankZero);  // of rank 0 to itself
+    connections.emplace_back(Socket(), ConnectionSide::kRankZero);  // rank 0 has no connection to itself
     for (std::size_t rank = 1; rank < rank_peers_.size(); ++rank) {
       Connection& connection = rank_peers_[rank]->connection;
       start.keys = encrypt_keys(connection.key(), pair_keys(keys, rank_peers_[rank]->info.rank, rank_peers_.size()));
@@ -198,9 +196,9 @@ class BootstrapServer {
   RankInfo mine_;
   TimePoint deadline_;
   std::string listen_address_text_;
-  std::vector<AuthenticatedPeer*> rank_peers_;  // by rank; null: has not come
+  std::vector<AuthenticatedPeer*> rank_peers_;  // by rank; null: has not joined
   PendingConnections pending_connections_;
-  std::list<AuthenticatedPeer> peers_;  // all who have proved, also those who have no place
+  std::list<AuthenticatedPeer> peers_;  // all authenticated peers, including rejected ones
   std::size_t ranks_joined_ = 0;
   TimePoint heartbeat_sent_at_ = now(), progressed_at_ = now();
   std::string rejection_;

@@ -27,7 +27,7 @@ std::string words_of(int error) { return std::generic_category().message(error);
 Socket new_socket(int family) { return Socket(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
 void set(Socket const& socket, int level, int option, int value) {
-  (void)setsockopt(socket.fd(), level, option, &value, sizeof value);  // all of these are wishes
+  (void)setsockopt(socket.fd(), level, option, &value, sizeof value);  // all of these are optional
 }
 
 sockaddr const* address_of(SocketAddress const& endpoint) {
@@ -61,7 +61,7 @@ Socket::~Socket() {
 std::string SocketAddress::address() const {
   char text[NI_MAXHOST] = "?";
   (void)getnameinfo(address_of(*this), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  std::string const mapped = "::ffff:";  // an IPv4 address as a socket for both kinds shows it
+  std::string const mapped = "::ffff:";  // an IPv4 address on a socket for both families
   return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
 
@@ -104,7 +104,9 @@ Resolved wait_resolve(std::string const& host, int port) {
 std::vector<std::string> local_addresses() {
   ifaddrs* found = nullptr;
   GPUPS_REQUIRE(getifaddrs(&found) == 0,
-                "the addresses of this host cannot be listed (other ranks could not find rank 0): {}", words_of(errno));
+                "the addresses of this host cannot be listed ({}; other ranks could not find rank 0): check its "
+                "network interfaces",
+                words_of(errno));
   std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(found, freeifaddrs);
   std::vector<std::pair<int, std::string>> ranked;
   for (ifaddrs const* at = found; at != nullptr; at = at->ifa_next) {
@@ -113,7 +115,7 @@ std::vector<std::string> local_addresses() {
     if (family != AF_INET && family != AF_INET6) continue;
     auto const size = static_cast<socklen_t>(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     std::string const text = endpoint_of(at->ifa_addr, size).address();
-    if (text.starts_with("fe80:")) continue;  // means something on its own link only
+    if (text.starts_with("fe80:")) continue;  // valid on its own link only
     std::string_view const name = at->ifa_name;
     bool const bridge = name.starts_with("docker") || name.starts_with("virbr") || name.starts_with("br-");
     ranked.emplace_back((bridge ? 2 : 0) + (family == AF_INET6 ? 1 : 0), text);
@@ -139,7 +141,7 @@ Connected wait_connect(SocketAddress const& to, TimePoint deadline) {
     if (getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
     if (error != 0) return {.error = words_of(error)};
   }
-  // A port that is picked for the connection can be the very one that it goes to; then it is connected with itself.
+  // The system may choose for the connection the very port that it connects to; then the socket is connected to itself.
   SocketAddress mine;
   mine.size = sizeof mine.storage;
   if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&mine.storage), &mine.size) == 0 &&
@@ -158,11 +160,11 @@ Listener::Listener(bool loopback_only, int port) : port_(port) {
   for (char const* const address : wanted) {
     SocketAddress const endpoint = numeric(address, port_);
     Socket socket = new_socket(endpoint.storage.ss_family);
-    if (!socket.is_open()) continue;           // a machine without IPv6
-    set(socket, SOL_SOCKET, SO_REUSEADDR, 1);  // a job that has just ended does not keep its port
+    if (!socket.is_open()) continue;           // this machine has no IPv6
+    set(socket, SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a job that has just ended can be used
     if (endpoint.storage.ss_family == AF_INET6) set(socket, IPPROTO_IPV6, IPV6_V6ONLY, loopback_only ? 1 : 0);
     if (bind(socket.fd(), address_of(endpoint), endpoint.size) != 0 || listen(socket.fd(), 1024) != 0) {
-      // A machine without IPv6; or one where only the first of two ports that should be the same is free.
+      // This machine has no IPv6, or the port chosen for the first address is occupied for the second one.
       if (errno == EADDRNOTAVAIL && (!loopback_only || !sockets_.empty())) continue;
       if (port == 0 && !sockets_.empty()) continue;
       error = errno;
@@ -174,13 +176,13 @@ Listener::Listener(bool loopback_only, int port) : port_(port) {
     (void)getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.size);
     port_ = bound.port();
     sockets_.push_back(std::move(socket));
-    if (!loopback_only) break;  // the first one serves both kinds
+    if (!loopback_only) break;  // the first socket accepts both families
   }
   GPUPS_REQUIRE(error == 0 && !sockets_.empty(),
-                "rank 0 cannot listen at {} (the other ranks would not find it; the system says: {}): {}give another "
-                "port, the same to all ranks, in GPUPS_PORT",
+                "rank 0 cannot listen at {} ({}; other ranks could not join): {}set GPUPS_PORT to another port, the "
+                "same on all ranks",
                 error == 0 ? fmt::format("port {}", port) : failed.text(), words_of(error == 0 ? EAFNOSUPPORT : error),
-                error == EADDRINUSE ? "see whether another process has RANK=0 too, else " : "");
+                error == EADDRINUSE ? "check that no other process has RANK=0, or " : "");
 }
 
 std::optional<std::pair<Socket, SocketAddress>> Listener::accept(Socket const& from) {

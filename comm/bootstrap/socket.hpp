@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections between processes, over IPv4 and IPv6. No call here blocks unless its name says so.
+// TCP sockets over IPv4 and IPv6. Only functions with wait in their name block.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,12 +15,12 @@ namespace gpups::comm {
 using TimePoint = std::chrono::steady_clock::time_point;
 using FloatSeconds = std::chrono::duration<double>;
 inline TimePoint now() { return std::chrono::steady_clock::now(); }
-// `seconds` from `start` on; at most about 30 years, as the clock's type ends at some point.
+// Returns `start` plus `seconds`, at most about 30 years, since the range of the clock is limited.
 TimePoint after(TimePoint start, double seconds);
-// What is left until then, for poll(): never too short, and 0 where it is over.
+// Returns the time left as an argument for poll(): rounded up, at most a minute, and 0 if it is over.
 int milliseconds_until(TimePoint then);
 
-// A file descriptor that is closed with its owner.
+// Owns a file descriptor.
 class Socket {
  public:
   Socket() = default;
@@ -50,36 +50,39 @@ struct SocketAddress {
   std::string address() const;
   int port() const;
   bool is_loopback() const;
-  bool is_any() const;  // 0.0.0.0 or ::, which mean every address of a machine
+  bool is_any() const;  // 0.0.0.0 or ::, which stand for all addresses of a machine
 };
 
-// What a name stands for, best first. error: what the resolver says, where it says nothing else.
+// The addresses of a host name, best first. error: the error of the resolver; empty if it succeeded.
 struct Resolved {
   std::vector<SocketAddress> endpoints{};
   std::string error{};
 };
 Resolved wait_resolve(std::string const& host, int port);
 
-// Addresses by which other machines may reach this one; those that other machines have too (of bridges) come last.
+// Returns the addresses by which other machines may reach this one. Addresses of bridges come last, because other
+// machines may have the same ones.
 std::vector<std::string> local_addresses();
 
-// Connects. error: what the system says where nobody answers; then the socket is not open.
+// A connection, or an error of the system and a closed socket.
 struct Connected {
   Socket socket{};
   std::string error{};
 };
+// Connects to an address. Blocks until it is connected, refused, or the deadline is over.
 Connected wait_connect(SocketAddress const& to, TimePoint deadline);
 
-// Where rank 0 waits for the others.
+// The sockets on which rank 0 accepts connections.
 class Listener {
  public:
-  // loopback_only: only processes of this machine can connect. port: 0 takes any that is free. Throws Error where the
-  // port is occupied.
+  // loopback_only: only processes of this machine can connect. port: 0 chooses a free port. Throws Error if the port is
+  // occupied.
   Listener(bool loopback_only, int port);
 
   int port() const { return port_; }
   std::vector<Socket> const& sockets() const { return sockets_; }
-  // Who has connected. Empty: nobody. Closed socket: this process has no room for a further one.
+  // Returns the next connection. Empty: there is none. Closed socket: the process or the system is out of file
+  // descriptors or memory.
   std::optional<std::pair<Socket, SocketAddress>> accept(Socket const& from);
 
  private:

@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <thread>
 
-#include "comm/bulk/local.hpp"
 #include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/bulk/ucx.hpp"
 #include "comm/ucx/local_workers.hpp"
 #endif
 #if GPUPS_HAS_NCCL
@@ -36,7 +34,7 @@ std::vector<std::unique_ptr<BulkTransport>> ucx_payloads(int ranks) {
 std::string lacks_nothing(int) { return {}; }
 
 #if GPUPS_HAS_UCX
-// As ucx, and between GPUs by NCCL.
+// As ucx, with NCCL between GPUs.
 std::string lacks_for_nccl(int ranks) {
   if (!GPUPS_HAS_NCCL) return "this build has no NCCL";
   int const gpus = cuda_device_count();
@@ -48,7 +46,7 @@ std::vector<std::unique_ptr<BulkTransport>> nccl_payloads(int ranks) {
   constexpr double kTimeout_s = 60;
   auto const workers = make_local_ucx_workers(ranks);
   std::string const id = make_nccl_id();
-  std::vector<std::thread> threads;  // one each, since they wait for each other
+  std::vector<std::thread> threads;  // one for each rank, since ranks wait for each other
   for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
     threads.emplace_back([&, rank] {
       auto const device = Device::cuda(static_cast<int>(rank));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A way of its own for bulk data between devices of one kind, and for sums over them, such as NCCL between GPUs. It has
-// no tags: what is sent and what is received must be named in the same order on both sides, sums in the same order on
-// all ranks, and in batches that fit over all ranks.
+// A device fabric: a direct connection between devices of one kind on all ranks, such as NCCL between GPUs, with
+// transfers and sums. It has no tags: any two ranks must call it for their common transfers in the same order, all
+// ranks for sums in the same order, and in batches that match on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,39 +14,39 @@
 
 namespace gpups::comm {
 
+// The fabric of one rank. Calls return without waiting for other ranks.
 class DeviceFabric {
  public:
-  virtual ~DeviceFabric() = default;  // ends what is under way, without waiting for other ranks
+  virtual ~DeviceFabric() = default;  // gives up pending operations, without waiting for other ranks
 
-  // Where data have to be to go this way.
+  // The device in whose memory data must be.
   virtual Device device() const = 0;
-  // The order of its work.
+  // The stream on which its work is queued.
   virtual Stream& stream() = 0;
 
-  // One transfer, as this rank sees it.
+  // One side of a transfer between two ranks.
   struct P2pOp {
     Rank peer;
     bool sends;
     void* data;
     std::size_t bytes;
   };
-  // The parts go on at the same time, behind the work queued on stream() so far. Each rank of a part calls this with
-  // its side of it, and any two ranks call it for the batches that they share in the same order. The result, which
-  // lives no longer than the fabric, says whether all have ended, or the fabric was given up and nothing of them goes
-  // on.
+  // Queues a batch of transfers behind the work queued on stream() so far; they run concurrently. The other rank of
+  // each transfer calls this with its side of it. The result may be called as long as the fabric exists; it returns
+  // whether all transfers have ended, or the fabric was given up and has stopped them.
   using IsDone = std::function<bool()>;
   virtual IsDone move(std::span<P2pOp const> operations) = 0;
-  // The same for a sum over all ranks: of `terms` (n), this rank's, into `sums` (n), which may be the same memory. The
-  // same bits on all ranks, which all call this for as many elements, in the same order beside what they move.
+  // The same for an allreduce of `terms` (n) into `sums` (n), which may be the same memory. All ranks get the same
+  // bits. All ranks call it with the same n, and in the same order relative to other sums and transfers.
   virtual IsDone sum(View<float const> terms, View<float> sums) = 0;
 
-  // Goes on with what was called for, without waiting for others: call it until all of that has ended. Throws Error
-  // where something of it has failed, and will not end; but not for abort().
+  // Makes progress without blocking: call it until all operations have ended. Throws Error if an operation has failed,
+  // but not after abort().
   virtual void check() = 0;
-  // What is under way ends soon, well or not, and nothing is begun any more. Any thread. Who calls it knows why, and
-  // says so.
+  // Ends pending operations soon, whether or not they are complete, and rejects new ones. Any thread. The caller
+  // reports the reason.
   virtual void abort() noexcept = 0;
-  // By abort(), or by a failure. Then what is over may have ended before its time.
+  // Returns whether abort() was called or an operation has failed. Then operations that have ended may be incomplete.
   virtual bool is_given_up() const = 0;
 };
 

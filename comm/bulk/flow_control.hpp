@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a payload's sender may be ahead of a receiver that is slow: what is sent before it is wanted takes memory
-// there.
+// Flow control of transfers: bounds the memory that a sender can use at a slow receiver.
 //
-// Data that go at once lie in the receiver's memory until they are wanted: above a bound, further ones wait with their
-// sender instead. Those that wait there take a note each: above another bound they are not even offered.
+// Eager transfers occupy memory of the receiver until it receives them: above a bound in bytes, further ones use
+// rendezvous. Announcements of rendezvous transfers occupy a little memory each: above a bound in number, further
+// transfers are not announced.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 
 namespace gpups::comm {
 
-inline constexpr std::size_t kTransfersAheadMax = std::size_t{1} << 14;  // that one rank has not yet taken from another
-inline constexpr std::size_t kEagerBytesAheadMax = std::size_t{64} << 20;  // of those that went at once
+inline constexpr std::size_t kTransfersAheadMax = std::size_t{1} << 14;    // in flight from one rank to another
+inline constexpr std::size_t kEagerBytesAheadMax = std::size_t{64} << 20;  // of eager transfers among them
 
+// A number of transfers, and their bytes.
 struct Amount {
   std::size_t count = 0, bytes = 0;
   void add(std::size_t of_bytes) { ++count, bytes += of_bytes; }
 };
 
-// What a sender has under way to one receiver.
+// The credits of a sender to one receiver.
 class SendCredits {
  public:
   bool may_announce() const { return eager_.count + rendezvous_ < kTransfersAheadMax; }
@@ -28,7 +29,7 @@ class SendCredits {
   void add_eager(std::size_t bytes) { eager_.add(bytes); }
   void add_rendezvous() { ++rendezvous_; }
   void remove_rendezvous() { --rendezvous_; }
-  // The receiver has taken some of those that went at once. False: more than there were.
+  // Handles a credit for eager transfers. Returns false if it is for more than was sent.
   bool acknowledge(Amount const& amount) {
     if (amount.count > eager_.count || amount.bytes > eager_.bytes) return false;
     eager_.count -= amount.count;
@@ -41,7 +42,7 @@ class SendCredits {
   std::size_t rendezvous_ = 0;
 };
 
-// What a receiver has taken of one sender, and has not told it.
+// The credits that a receiver has not yet returned to one sender.
 class ConsumedCredits {
  public:
   void add(std::size_t bytes) { amount_.add(bytes); }

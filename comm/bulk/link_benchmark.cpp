@@ -11,8 +11,8 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kTimeoutS = 60;  // of one payload
-constexpr int kWarmup = 16;       // echoes before those that count: connections are made by the first
+constexpr double kTimeoutS = 60;  // for one transfer
+constexpr int kWarmup = 16;       // round trips before the measurement; the first ones create connections
 
 using Clock = std::chrono::steady_clock;
 
@@ -24,12 +24,12 @@ void wait_done(BulkTransport& bulk, Transfer transfer, int peer) {
   Deadline deadline(kTimeoutS);
   while (!bulk.done(transfer)) {
     if (bulk.progress() || deadline.wait()) continue;
-    throw PeerError(peer_rank(peer), "bulk data does not move between ranks 0 and " + std::to_string(peer) +
-                                         " (messages do): set UCX_TLS to leave out ways that do not work here");
+    throw PeerError(peer_rank(peer), "bulk data do not arrive between ranks 0 and " + std::to_string(peer) +
+                                         " (messages do): set UCX_TLS to exclude transports that do not work here");
   }
 }
 
-// Rank 0's part of the measurement with `peer`.
+// Rank 0 in the measurement with `peer`.
 LinkSpeed wait_measure(ControlChannel& channel, BulkTransport& bulk, Stream& stream, Array<std::byte>& buffer, int peer,
                        LinkBenchmarkSizes const& sizes) {
   LinkSpeed speed;
@@ -44,7 +44,7 @@ LinkSpeed wait_measure(ControlChannel& channel, BulkTransport& bulk, Stream& str
   std::string const body(sizes.message_bytes, 'm');
   start = Clock::now();
   for (int i = 0; i < sizes.messages; ++i) channel.wait_send(peer, body);
-  channel.wait_receive(peer);  // it has them all
+  channel.wait_receive(peer);  // the peer has received all
   speed.messages_bytes_per_s = static_cast<double>(sizes.message_bytes) * sizes.messages / seconds_since(start);
 
   for (int i = -1; i < sizes.payloads; ++i) {
@@ -56,7 +56,7 @@ LinkSpeed wait_measure(ControlChannel& channel, BulkTransport& bulk, Stream& str
   return speed;
 }
 
-// The other one's part.
+// The other rank in the measurement.
 void wait_echo(ControlChannel& channel, BulkTransport& bulk, Stream& stream, Array<std::byte>& buffer,
                LinkBenchmarkSizes const& sizes) {
   for (int i = 0; i < kWarmup + sizes.echoes; ++i) channel.wait_send(0, channel.wait_receive(0));
@@ -82,7 +82,7 @@ std::vector<LinkSpeed> wait_benchmark_links(ControlChannel& channel, BulkTranspo
       speeds.push_back(wait_measure(channel, bulk, stream, buffer, peer, sizes));
     }
   }
-  channel.wait_broadcast("over");  // nobody leaves before
+  channel.wait_broadcast("over");  // all ranks stay until the last measurement
   return speeds;
 }
 

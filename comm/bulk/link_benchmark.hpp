@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast rank 0 and each other rank reach each other.
+// Measures latency and bandwidth between rank 0 and each other rank.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 namespace gpups::comm {
 
+// How much is sent to each rank. A payload is a transfer of the bulk transport.
 struct LinkBenchmarkSizes {
   int echoes = 200;  // of 8 bytes
   int messages = 32;
@@ -18,14 +19,16 @@ struct LinkBenchmarkSizes {
   std::size_t payload_bytes = std::size_t{16} << 20;
 };
 
+// The measurement of one link.
 struct LinkSpeed {
-  double latency_us = 0;  // of a message, one way
+  double latency_us = 0;  // of a message, half a round trip
   double messages_bytes_per_s = 0;
   double payloads_bytes_per_s = 0;
 };
 
-// Every rank calls it with the same sizes, and with a stream of the device that its bulk transports are on. Returns, at
-// rank 0, what was measured with ranks 1, 2, ..., one after the other; nothing elsewhere.
+// Collective; all ranks pass the same sizes, and a stream of the device that their bulk transport is used with. On rank
+// 0, returns the measurements with ranks 1, 2, ..., which are measured one after the other; on other ranks, nothing.
+// Throws PeerError if a rank does not answer.
 std::vector<LinkSpeed> wait_benchmark_links(ControlChannel& channel, BulkTransport& bulk, Stream& stream,
                                             LinkBenchmarkSizes const& sizes = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/local.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
 
 #include <utility>
 
@@ -9,6 +9,7 @@
 namespace gpups::comm {
 namespace {
 
+// A bulk transport between threads of one process: the receiver copies from the memory of the sender.
 class Local final : public BulkTransport {
  public:
   Local(Rank rank, std::shared_ptr<TransferMatcher> matcher, std::shared_ptr<LocalNetwork> network)
@@ -37,7 +38,7 @@ class Local final : public BulkTransport {
 
   bool can_allreduce(Device) const override { return false; }
   Transfer sum(Stream&, std::uint64_t, View<float const>, View<float>) override {
-    GPUPS_ASSERT(false && "nothing adds up between threads");
+    GPUPS_ASSERT(false && "threads have no device fabric");
     return {};
   }
 

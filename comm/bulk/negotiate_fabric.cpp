@@ -21,10 +21,9 @@ FabricOffer read_offer(Rank from, std::string const& said) try {
   reader.end();
   return offer;
 } catch (WireError const& error) {
-  throw PeerError(from,
-                  fmt::format("rank {} said of its device what cannot be understood: {} (nobody knows how to reach "
-                              "it): check that all ranks run the same version",
-                              number(from), error.what()));
+  throw PeerError(from, fmt::format("the description of the device of rank {} is invalid: {} (the device cannot be "
+                                    "connected): run the same build on all ranks",
+                                    number(from), error.what()));
 }
 
 std::vector<FabricOffer> wait_offers(ControlChannel& channel, FabricOffer const& mine) {
@@ -38,7 +37,7 @@ std::vector<FabricOffer> wait_offers(ControlChannel& channel, FabricOffer const&
   return offers;
 }
 
-// What went wrong; empty: nothing.
+// Calls the function and returns the text of the Error that it throws; empty if it throws none.
 template <class Call>
 std::string fault_of(Call call) {
   try {
@@ -63,7 +62,7 @@ std::string fabric_obstacle(std::span<FabricOffer const> offers) {
   std::map<std::string, std::size_t> ranks;
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {
     auto const& [place, why_not] = offers[rank];
-    if (place.empty()) return fmt::format("rank {} is on the host", rank);
+    if (place.empty()) return fmt::format("rank {} uses the host", rank);
     if (!why_not.empty()) return fmt::format("rank {}: {}", rank, why_not);
     auto const [other, fresh] = ranks.emplace(place, rank);
     if (!fresh) return fmt::format("ranks {} and {} share a device", other->second, rank);

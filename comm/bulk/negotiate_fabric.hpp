@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a group agree on whether a fabric connects their devices: that of all of them, or of none.
+// Negotiates whether a device fabric connects the devices of all ranks: either all ranks get one, or none does.
 #pragma once
 
 #include <memory>
@@ -11,31 +11,32 @@
 
 namespace gpups::comm {
 
-// What a rank says of itself.
+// What a rank sends to the others about its device.
 struct FabricOffer {
-  std::string place;    // of its device, the same for two ranks that share it; empty: the host, which needs no fabric
-  std::string why_not;  // it can have none, as in "its build has no NCCL"; empty: it can
+  std::string place;    // id of the device, equal for ranks that share it; empty: the host, which has no fabric
+  std::string why_not;  // why it can have no fabric, such as "its build has no NCCL"; empty: it can
 };
 
-// How a rank makes its end of one. make_id() and wait_make() may throw Error.
+// Creates the fabric of a rank. make_id() and wait_make() may throw Error.
 class FabricFactory {
  public:
   virtual ~FabricFactory() = default;
   virtual FabricOffer offer() const = 0;
-  virtual std::string make_id() = 0;  // of the fabric: rank 0's is given to all
+  virtual std::string make_id() = 0;  // called on rank 0, which sends the id to all ranks
   virtual std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) = 0;
 };
 
+// The result: a fabric, or the reason why there is none.
 struct NegotiatedFabric {
   std::shared_ptr<DeviceFabric> fabric{};
-  std::string why_not{};  // in words for a log; empty: there is one, or nothing to connect
+  std::string why_not{};  // for a log; empty: there is a fabric, or there are no devices to connect
 };
 
-// Why there is no fabric between ranks that say this, by rank; empty: there can be one.
+// Returns why ranks with these offers, in rank order, can have no fabric; empty if they can.
 std::string fabric_obstacle(std::span<FabricOffer const> offers);
 
-// All ranks call it, and get a fabric each or the same reason. Where making it fails on one of them, none has one.
-// Throws PeerError where a rank is lost, does not come or says what is no offer.
+// Collective. All ranks get a fabric each, or all get the same reason. If it cannot be created on one rank, no rank has
+// one. Throws PeerError if a rank is lost, does not answer or sends an invalid offer.
 NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& maker);
 
 }  // namespace gpups::comm

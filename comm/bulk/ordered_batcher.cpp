@@ -29,7 +29,7 @@ OrderedBatcher::TransferBatch decode(std::string_view body) {
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
     auto const kind = reader.get<std::uint8_t>();
     if (kind > static_cast<std::uint8_t>(OrderedBatcher::Kind::kSum))
-      throw WireError("a part of a batch of unknown kind");
+      throw WireError("a batch has an operation of an unknown kind");
     auto const peer = reader.get<Rank>();
     batch.push_back({static_cast<OrderedBatcher::Kind>(kind), peer, reader.get<std::uint64_t>()});
   }
@@ -80,10 +80,10 @@ void OrderedBatcher::ready(Rank from, std::uint64_t tag) {
 }
 
 void OrderedBatcher::on_ready(AmHeader const& header) {
-  // Who takes part has not more than that waiting for it.
+  // A rank that follows the protocol has no more transfers ready.
   std::size_t const most = batches_sent_.size() * batches_sent_.size() * kTransfersAheadMax;
   bool const is_possible = ucx_->rank() == Rank{0} && header.bytes < batches_sent_.size() && ready_.size() < most;
-  if (!is_possible) return report_peer_error_(header.from, "it is ready for what cannot be");
+  if (!is_possible) return report_peer_error_(header.from, "it sent an invalid transfer for the device fabric");
   ready_.push_back({Kind::kReceive, Rank{static_cast<std::uint32_t>(header.bytes)}, header.from, header.number});
 }
 
@@ -97,18 +97,18 @@ void OrderedBatcher::ready_to_allreduce(std::uint64_t tag, std::uint64_t element
 
 void OrderedBatcher::on_allreduce_ready(AmHeader const& header) {
   bool const is_possible = ucx_->rank() == Rank{0} && allreduces_ahead_[number(header.from)] < kTransfersAheadMax;
-  if (!is_possible) return report_peer_error_(header.from, "it is ready for a sum that cannot be");
+  if (!is_possible) return report_peer_error_(header.from, "it sent an invalid allreduce for the device fabric");
   add_to_allreduce(header.from, header.number, header.bytes);
 }
 
-// Rank 0. What ranks do not agree on never reaches the fabric, which would not notice. Rank 0 names another rank than
-// itself, also where that one was ready first.
+// Called on rank 0. The fabric would not notice different sizes, so they are compared here. In the error, rank 0 names
+// another rank than itself, even if that rank was ready first.
 void OrderedBatcher::add_to_allreduce(Rank rank, std::uint64_t tag, std::uint64_t elements) {
   auto const sum = sums_.try_emplace(tag, AllreduceReadiness{elements, {}}).first;
   bool const agrees = sum->second.elements == elements && sum->second.ranks.insert(rank).second;
   if (!agrees) {
     return report_peer_error_(rank == Rank{0} ? *sum->second.ranks.rbegin() : rank,
-                              "it is ready for another sum than others are");
+                              "its allreduce differs from that of other ranks");
   }
   ++allreduces_ahead_[number(rank)];
   if (sum->second.ranks.size() < batches_sent_.size()) return;
@@ -128,7 +128,8 @@ void OrderedBatcher::progress() {
   }
 }
 
-// What does not fit into a message that goes at once is for the next batch.
+// Moves operations of ready_ into batches, as many as fit into one eager message per rank. Returns how many elements of
+// ready_ these are.
 std::size_t OrderedBatcher::fill_batches(std::map<Rank, TransferBatch>& batches) const {
   constexpr std::size_t kPartsMax = 1024;
   for (std::size_t taken = 0; taken < ready_.size(); ++taken) {
@@ -148,7 +149,7 @@ std::size_t OrderedBatcher::fill_batches(std::map<Rank, TransferBatch>& batches)
   return ready_.size();
 }
 
-// Rank 0: what has become ready since, as far as it fits into a batch.
+// Called on rank 0: sends the operations that are ready, as far as they fit into one batch.
 void OrderedBatcher::send_batches() {
   std::map<Rank, TransferBatch> batches;
   std::size_t const taken = fill_batches(batches);
@@ -171,7 +172,7 @@ void OrderedBatcher::on_batch(AmHeader const& header, std::string_view body) {
     if (is_possible && announced_batches_.emplace(header.number, decode(body)).second) return;
   } catch (WireError const&) {
   }
-  report_peer_error_(header.from, "it told of a batch that cannot be");
+  report_peer_error_(header.from, "it sent an invalid batch");
 }
 
 }  // namespace gpups::comm

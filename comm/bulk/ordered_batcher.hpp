@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts transfers and sums that go by a fabric into one order over all ranks: a receiver that is ready says so to rank
-// 0, and each rank that is for a sum; rank 0 makes batches, and tells each rank its parts of them. So no two ranks wait
-// for each other in a circle.
+// Puts the transfers and sums of a device fabric into one order on all ranks. A receiver that is ready sends that to
+// rank 0, and so does each rank that is ready for a sum. Rank 0 makes batches, and sends to each rank its operations in
+// them. So no two ranks wait for each other in a circle.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@
 
 namespace gpups::comm {
 
+// One on each rank. All functions are called with the lock of ActiveMessages held.
 class OrderedBatcher {
  public:
-  // A part of a batch, as one rank sees it. All ranks take part in a sum: it has no peer.
+  // An operation of a batch, as one rank sees it. kSum has no peer, since all ranks take part.
   enum class Kind : std::uint8_t { kReceive, kSend, kSum };
   struct BatchOperation {
     Kind kind;
@@ -26,27 +27,28 @@ class OrderedBatcher {
     std::uint64_t tag;
     bool operator==(BatchOperation const&) const = default;
   };
-  // What is moved goes first, then the sums in their order: so they do on all ranks.
+  // The transfers of a batch start before its sums, on all ranks.
   using TransferBatch = std::vector<BatchOperation>;
-  // `start` is called by progress() with this rank's parts of a batch, in the order of the batches; `report_peer_error`
-  // where a rank has said what cannot be; `wake` when there is something for progress() to do.
+  // start: called by progress() with the operations of this rank, in the order of the batches. report_peer_error:
+  // called with a rank that has sent an invalid message, and why. wake: called when progress() has work to do.
   OrderedBatcher(std::shared_ptr<ActiveMessages> ucx, std::function<void(TransferBatch const&)> start,
                  std::function<void(Rank, char const*)> report_peer_error, std::function<void()> wake);
   ~OrderedBatcher();
 
-  // What `from` sends here under `tag` has a place, and both know the same size.
+  // This rank, the receiver, is ready for the transfer with this tag from `from`: it has memory, and the sizes agree.
   void ready(Rank from, std::uint64_t tag);
-  // This rank can begin the sum of so many elements that has this tag on all ranks.
+  // This rank is ready for the allreduce with this tag.
   void ready_to_allreduce(std::uint64_t tag, std::uint64_t elements);
+  // Sends batches (rank 0) and starts those that have arrived.
   void progress();
 
  private:
   struct Ready {
-    Kind kind;  // kSum, or kReceive of what `from` sends `to`
+    Kind kind;  // kSum, or kReceive: a transfer from `from` to `to`
     Rank from, to;
     std::uint64_t tag;
   };
-  // A sum that some ranks can begin.
+  // An allreduce that some ranks are ready for.
   struct AllreduceReadiness {
     std::uint64_t elements;
     std::set<Rank> ranks;
@@ -62,12 +64,12 @@ class OrderedBatcher {
   std::function<void(TransferBatch const&)> const start_;
   std::function<void(Rank, char const*)> const report_peer_error_;
   std::function<void()> const wake_;
-  std::map<std::uint64_t, AllreduceReadiness> sums_;  // rank 0: by tag
-  std::vector<std::size_t> allreduces_ahead_;         // rank 0: of sums_, those that a rank is ready for, by rank
-  std::vector<Ready> ready_;                          // rank 0
-  std::vector<std::uint64_t> batches_sent_;           // rank 0: by rank, batches
-  std::uint64_t batches_started_ = 0;                 // batches that this rank has begun
-  std::map<std::uint64_t, TransferBatch> announced_batches_;  // that it has not; some may have overtaken others
+  std::map<std::uint64_t, AllreduceReadiness> sums_;          // rank 0: by tag
+  std::vector<std::size_t> allreduces_ahead_;                 // rank 0: by rank, how many of sums_ it is ready for
+  std::vector<Ready> ready_;                                  // rank 0
+  std::vector<std::uint64_t> batches_sent_;                   // rank 0: by rank
+  std::uint64_t batches_started_ = 0;                         // on this rank
+  std::map<std::uint64_t, TransferBatch> announced_batches_;  // not started on this rank, perhaps out of order
 };
 
 }  // namespace gpups::comm

@@ -105,9 +105,9 @@ void RendezvousTransfers::on_request(AmHeader const& header) {
   Id const id{header.from, header.number};
   auto const found = outgoing_.find(id);
   if (found == outgoing_.end() || std::exchange(found->second.on_request, true)) {
-    return report_peer_error_(header.from, "it wants what was not offered");
+    return report_peer_error_(header.from, "it requested a transfer that was not announced");
   }
-  if (header.bytes > 1) return report_peer_error_(header.from, "it wants a transfer in a way that there is not");
+  if (header.bytes > 1) return report_peer_error_(header.from, "it requested an unknown transfer mode");
   OutgoingTransfer& mine = found->second;
   if (header.bytes == 1 && ucx_->reaches(mine.stream.device())) {
     mine.next = mine.bytes;
@@ -120,7 +120,7 @@ void RendezvousTransfers::on_request(AmHeader const& header) {
   wake_();
 }
 
-// The transfers that wait for staging memory take turns.
+// Transfers that wait for staging memory are sent by turns, one piece each.
 void RendezvousTransfers::stage_sends() {
   while (!unstaged_sends_.empty()) {
     auto buffer = sending_.take();
@@ -167,7 +167,7 @@ void RendezvousTransfers::on_piece(AmHeader const& header, AmArrival const& arri
                     arrival.bytes <= found->second.bytes - found->second.asked;
   if (!fits || !arrival.remote) {
     ucx_->drop(arrival);
-    return report_peer_error_(header.from, "it sent a piece of what was not wanted");
+    return report_peer_error_(header.from, "it sent a piece that was not requested");
   }
   found->second.asked += arrival.bytes;
   if (is_direct(found->second, arrival)) {
@@ -182,7 +182,7 @@ void RendezvousTransfers::on_piece(AmHeader const& header, AmArrival const& arri
   wake_();
 }
 
-// What lies in a GPU's memory cannot be compared with its checksum.
+// Checksums cannot be computed in GPU memory, so data with a checksum go through staging.
 bool RendezvousTransfers::is_direct(IncomingTransfer const& mine, AmArrival const& arrival) const {
   Device const device = mine.stream.device();
   return ucx_->reaches(device) && (device.is_host() || !arrival.checksum);
@@ -229,13 +229,13 @@ void RendezvousTransfers::sum(std::uint64_t tag, View<float const> terms, View<f
                               OnDone on_received) {
   [[maybe_unused]] bool const fresh =
       pending_allreduces_.emplace(tag, PendingAllreduce{terms, sums, stream.record(), std::move(on_received)}).second;
-  GPUPS_ASSERT(fresh && "one sum of a tag at a time");
+  GPUPS_ASSERT(fresh && "a tag is for one allreduce at a time");
   unready_allreduces_.push_back(tag);
   announce_ready_sums();
 }
 
-// A rank whose terms come late is not ready, and holds nobody up who uses the fabric for something else. True: some are
-// still being written.
+// Reports the allreduces whose terms are written. The fabric can be used for other operations until then. Returns true
+// while some are not written.
 bool RendezvousTransfers::announce_ready_sums() {
   std::erase_if(unready_allreduces_, [this](std::uint64_t tag) {
     PendingAllreduce const& mine = pending_allreduces_.at(tag);
@@ -246,7 +246,8 @@ bool RendezvousTransfers::announce_ready_sums() {
   return !unready_allreduces_.empty();
 }
 
-// True: some are under way. What ends as the fabric is given up has not come: whoever gave it up says why.
+// Ends the batches that are done; returns true while some are running. Batches of a fabric that is given up never end:
+// the caller of abort() reports why.
 bool RendezvousTransfers::end_batches() {
   for (RunningBatch& batch : std::exchange(batches_, {})) {
     if (!batch.done() || fabric_->is_given_up()) {
@@ -260,12 +261,12 @@ bool RendezvousTransfers::end_batches() {
 
 void RendezvousTransfers::start_batch(OrderedBatcher::TransferBatch const& batch) {
   if (fabric_ == nullptr || batch.empty())
-    return report_peer_error_(Rank{0}, "it told of transfers by a fabric where there are none");
+    return report_peer_error_(Rank{0}, "it sent a batch for a device fabric that does not exist");
   std::vector<DeviceFabric::P2pOp> operations;
   RunningBatch moved;
   for (OrderedBatcher::BatchOperation const& operation : batch) {
     if (operation.kind != OrderedBatcher::Kind::kSum && !add_operation(operation, operations, moved.on_done)) {
-      return report_peer_error_(Rank{0}, "it told of a transfer that was not offered or wanted");
+      return report_peer_error_(Rank{0}, "it sent a batch with a transfer that was not announced or requested");
     }
   }
   if (!operations.empty()) {
@@ -274,12 +275,12 @@ void RendezvousTransfers::start_batch(OrderedBatcher::TransferBatch const& batch
   }
   for (OrderedBatcher::BatchOperation const& operation : batch) {
     if (operation.kind == OrderedBatcher::Kind::kSum && !start_allreduce(operation.tag)) {
-      return report_peer_error_(Rank{0}, "it told of a sum by a fabric that was not begun");
+      return report_peer_error_(Rank{0}, "it sent a batch with an allreduce that was not started");
     }
   }
 }
 
-// False: there is none of that name.
+// Adds the operation to the batch. Returns false if this rank has no such transfer.
 bool RendezvousTransfers::add_operation(OrderedBatcher::BatchOperation const& operation,
                                         std::vector<DeviceFabric::P2pOp>& operations, std::vector<OnDone>& on_done) {
   Id const id{operation.peer, operation.tag};
@@ -292,7 +293,7 @@ bool RendezvousTransfers::add_operation(OrderedBatcher::BatchOperation const& op
   } else {
     auto const found = incoming_.find(id);
     if (found == incoming_.end() || !found->second.by_fabric) return false;
-    fabric_->stream().after(found->second.stream.record());  // what used the memory before
+    fabric_->stream().after(found->second.stream.record());  // after previous uses of the memory
     operations.push_back({operation.peer, false, found->second.data, found->second.bytes});
     on_done.push_back([this, id, bytes = found->second.bytes] { on_received(id, bytes); });
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers from memory of a device: their sender only names them, and the receiver, when it has a place for one, says
-// how it goes: by a fabric, straight from memory to memory where UCX reaches the device, or in pieces through host
-// memory of a bounded size. And sums by the fabric.
+// Rendezvous transfers between devices: the sender announces a transfer, and the receiver, when it has memory for it,
+// chooses how the data travel: by the device fabric, directly if UCX reaches both devices, or in pieces through
+// staging. Also runs allreduces on the fabric.
 #pragma once
 
 #include <cstddef>
@@ -23,42 +23,42 @@
 
 namespace gpups::comm {
 
-// Its calls come with the link's lock held.
+// One on each rank. All functions are called with the lock of ActiveMessages held.
 class RendezvousTransfers {
  public:
   using Id = std::pair<Rank, std::uint64_t>;  // the other rank, and the tag
   using OnDone = std::function<void()>;
-  // `report_peer_error` where a rank says what cannot be; `wake` when there is something for progress() to do.
+  // report_peer_error: called with a rank that has sent an invalid message, and why. wake: called when progress() has
+  // work to do.
   RendezvousTransfers(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<DeviceFabric> fabric,
                       std::function<void(Rank, char const*)> report_peer_error, std::function<void()> wake);
   ~RendezvousTransfers();
 
-  // Whether so many bytes on the device are sent in this way.
+  // Returns whether a transfer of so many bytes from the device is sent here.
   bool handles(Device device, std::size_t bytes) const;
-  // Names a transfer of data that are there. `sent_bytes_gone` is called when they are no longer needed.
+  // Announces a transfer. `sent_bytes_gone` is called when the data may change.
   void send(Id const& id, void const* data, std::size_t bytes, Stream const& stream, OnDone sent_bytes_gone);
-  // There is a place for what the other rank has named: `data`, on the stream's device. `on_received` is called when it
-  // has come. offers_fabric: what the other rank has said.
+  // Receives an announced transfer to `data`, on the device of the stream. `on_received` is called when it has arrived.
+  // offers_fabric: whether the announcement offers the fabric.
   void receive(Id const& id, bool offers_fabric, void* data, std::size_t bytes, Stream const& stream,
                OnDone on_received);
 
-  // Whether a fabric connects the device.
+  // Returns whether the fabric connects the device.
   bool has_fabric(Device device) const { return fabric_ && fabric_->device() == device; }
-  // A sum over all ranks by the fabric, under a tag that is the same on all of them: of what the work queued on the
-  // stream so far has written to `terms`. `on_received` is called when the sums have come. REQUIRES:
-  // has_fabric(stream.device()).
+  // Starts an allreduce on the fabric, with a tag that is equal on all ranks, once the work queued on the stream so far
+  // is done. `on_received` is called when the sums are complete. REQUIRES: has_fabric(stream.device()).
   void sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream, OnDone on_received);
 
-  // Does what has become possible. True while something is being copied by a device, which wakes nobody, or was done.
-  // Throws Error where a fabric has failed, and where there is no memory to stage what is sent.
+  // Does what is possible without blocking. Returns true if anything was done, or while a device copies, since the end
+  // of a copy wakes no thread. Throws Error if the fabric has failed, and if staging memory cannot be allocated.
   bool progress();
-  // Somebody may be reading from memory of this rank, or writing to it.
+  // Returns whether memory of this rank may still be read or written by transfers.
   bool busy() const { return open_ > 0 || !copies_.empty() || !batches_.empty(); }
 
  private:
   struct OutgoingTransfer {
     char const* data;
-    std::size_t bytes, next = 0, gone_bytes = 0;  // next: the first byte of which nothing is under way
+    std::size_t bytes, next = 0, gone_bytes = 0;  // next: offset of the first byte that has not been sent
     Stream stream;
     OnDone sent_bytes_gone;
     bool on_request = false, by_fabric = false;
@@ -70,7 +70,7 @@ class RendezvousTransfers {
     OnDone on_received;
     bool by_fabric = false;
   };
-  // Between a piece of host memory and a device.
+  // A copy between staging memory and a device.
   struct StagedCopy {
     Event done;
     std::function<void()> on_done;
@@ -82,7 +82,7 @@ class RendezvousTransfers {
   struct PendingAllreduce {
     View<float const> terms;
     View<float> sums;
-    Event written;  // terms
+    Event written;  // when `terms` are written
     OnDone on_received;
   };
   struct ReceivedPiece {
@@ -117,15 +117,15 @@ class RendezvousTransfers {
   std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::map<Id, OutgoingTransfer> outgoing_;
   std::map<Id, IncomingTransfer> incoming_;
-  std::map<std::uint64_t, PendingAllreduce> pending_allreduces_;  // by tag: sums that the ranks are not all ready for
-  std::vector<std::uint64_t> unready_allreduces_;                 // of them, those that this rank is not ready for
+  std::map<std::uint64_t, PendingAllreduce> pending_allreduces_;  // by tag: not started yet
+  std::vector<std::uint64_t> unready_allreduces_;                 // those whose terms are not written yet
   Staging sending_, receiving_;
-  std::deque<Id> unstaged_sends_;                // have pieces to send, when there is memory to stage them
-  std::deque<ReceivedPiece> waiting_pieces_;     // have come, the same
-  std::vector<std::function<void()>> deferred_;  // what could fail, and is not for the link's calls
+  std::deque<Id> unstaged_sends_;                // have pieces to send, and wait for staging memory
+  std::deque<ReceivedPiece> waiting_pieces_;     // have arrived, and wait for staging memory
+  std::vector<std::function<void()>> deferred_;  // work that may throw, which callbacks of UCX must not
   std::vector<StagedCopy> copies_;
   std::vector<RunningBatch> batches_;
-  std::size_t open_ = 0;  // operations of the link
+  std::size_t open_ = 0;  // pending operations of UCX
   std::unique_ptr<OrderedBatcher> batcher_;
 };
 

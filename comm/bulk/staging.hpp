@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that GPUs copy to and from at full speed, in a bounded number of pieces.
+// A bounded pool of pinned host memory, through which data of a GPU are sent and received.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 namespace gpups::comm {
 
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
-inline constexpr std::size_t kPiecesMax = 4;  // of each direction
+inline constexpr std::size_t kPiecesMax = 4;  // for each direction
 
+// Allocates pieces when they are first needed.
 class Staging {
  public:
-  // A piece of kPieceBytes; null: all are in use, try again when one has been given back.
+  // Returns a piece of kPieceBytes bytes; null if all are in use.
   kernels::PinnedPtr take() {
     if (!free_.empty()) {
       auto piece = std::move(free_.back());

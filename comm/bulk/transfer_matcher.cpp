@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "comm/bulk/size_mismatch.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
@@ -23,10 +22,10 @@ void TransferMatcher::arrive(std::shared_ptr<PostedSend> const& offer) {
     if (receiver.arrived_sends.emplace(std::pair(offer->from, offer->tag), offer).second) {
       match(receiver, offer->from, offer->tag);
     } else {
-      receiver.error.emplace(
-          offer->from, fmt::format("rank {} sends rank {} two transfers under one tag, {:#x} (they cannot be told "
-                                   "apart): run the same build and configuration on all ranks",
-                                   number(offer->from), number(offer->to), offer->tag));
+      receiver.error.emplace(offer->from,
+                             fmt::format("rank {} sends rank {} two transfers under one tag, {:#x} (a tag is for one "
+                                         "transfer at a time): run the same build and configuration on all ranks",
+                                         number(offer->from), number(offer->to), offer->tag));
     }
   }
   receiver.wake();
@@ -38,7 +37,7 @@ void TransferMatcher::receive(Rank rank, Rank from, std::uint64_t tag, PostedRec
     std::lock_guard lock(mutex_);
     [[maybe_unused]] bool const fresh =
         receiver.posted_receives.emplace(std::pair(from, tag), std::move(receive)).second;
-    GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
+    GPUPS_ASSERT(fresh && "a tag is for one transfer at a time");
     match(receiver, from, tag);
   }
   receiver.wake();
@@ -99,7 +98,8 @@ TransferMatcher::MoveResult TransferMatcher::move(Rank rank) {
     }
   }
   lock.lock();
-  if (failure != nullptr) {  // nobody may wait for what will not be copied, and what was queued is still waited for
+  if (failure != nullptr) {
+    // Close the sends that are not copied, so that close() does not wait for them; keep the others.
     std::erase_if(copies, [](MatchedTransfer const& copy) {
       bool const queued = copy.offer->state == State::kCopyQueued;
       if (!queued) copy.offer->state = State::kClosed;
@@ -110,7 +110,7 @@ TransferMatcher::MoveResult TransferMatcher::move(Rank rank) {
     std::rethrow_exception(failure);
   }
   std::move(copies.begin(), copies.end(), std::back_inserter(receiver.copying));
-  // A copy on a GPU wakes nobody when it is over, so that the rank has to look again.
+  // The end of a copy on a GPU wakes no thread, so the rank must call move() again.
   result.any = !receiver.copying.empty() || !result.rejected.empty();
   std::erase_if(receiver.copying, [&](MatchedTransfer const& copy) {
     if (!copy.offer->copied.done()) return false;

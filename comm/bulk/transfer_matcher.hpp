@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sending and receiving ends of the transfers of one process meet. It outlives each of the ends.
+// Matches sends and receives of ranks that are threads of one process. It outlives the transports of all ranks.
 #pragma once
 
 #include <condition_variable>
@@ -22,66 +22,69 @@
 
 namespace gpups::comm {
 
-// What a sender offers.
+// A send.
 struct PostedSend {
   Rank from, to;
   std::uint64_t tag;
-  Transfer number;  // the sender's
+  Transfer number;  // in the numbering of the sender
   Event ready;
   void const* data;
   Device device;
   std::size_t bytes;
 
-  // kOpen: the data is there. kQueueing: the receiver is queueing its copy. kQueued: it is over at `copied`.
+  // kPosted: not matched yet. kCopyQueueing: the receiver is queueing its copy. kCopyQueued: the copy ends with event
+  // `copied`. kClosed: copied, rejected or withdrawn.
   enum class State { kPosted, kCopyQueueing, kCopyQueued, kClosed };
   State state = State::kPosted;
   Event copied{};
   std::string rejection{};
 };
 
-// What a receiver wants.
+// A receive.
 struct PostedReceive {
   Stream stream;
-  Transfer number;  // the receiver's
+  Transfer number;  // in the numbering of the receiver
   std::size_t bytes;
   BulkTransport::Allocate allocate;
 };
 
-// The meeting point. Each method is for the thread of the rank it names.
+// Thread-safe. Each function is called by the thread of the rank that it is given.
 class TransferMatcher {
  public:
   explicit TransferMatcher(int ranks) : ends_(static_cast<std::size_t>(ranks)) {}
 
-  void offer(std::shared_ptr<PostedSend> const& offer);   // kept until it is closed
-  void arrive(std::shared_ptr<PostedSend> const& offer);  // the receiver learns of it
+  void offer(std::shared_ptr<PostedSend> const& offer);   // called by the sender; keeps the send until it has ended
+  void arrive(std::shared_ptr<PostedSend> const& offer);  // announces the send to the receiver
   void receive(Rank rank, Rank from, std::uint64_t tag, PostedReceive receive);
-  // Queues copies and looks which are over; their offers, for the senders to be told.
+  // Queues copies for matched transfers of the receiver `rank`, and checks which have ended. Returns the sends that are
+  // done or were rejected, so that the caller informs their senders.
   struct MoveResult {
     bool any = false;
     std::vector<std::shared_ptr<PostedSend>> over, rejected;
   };
   MoveResult move(Rank rank);
-  // The sender learns that its offer was taken, or that its size was not what the receiver expects.
+  // Informs the sender that its send is done, or that its size differs from that of the receive.
   void sent(PostedSend const& offer);
   void rejected(PostedSend const& offer);
-  // Throws what has gone wrong for the rank.
+  // Throws the first PeerError of the rank, if there is one.
   void check(Rank rank);
   bool done(Rank rank, Transfer transfer);
   std::vector<Transfer> take_done(Rank rank);
-  // Withdraws what the rank offers and wants, and waits for the copies that it is part of.
+  // Withdraws the sends and receives of the rank, and blocks until the copies from and to it have ended.
   void close(Rank rank);
   void on_arrival(Rank rank, std::function<void()> wake) { endpoint(rank).wake.set(std::move(wake)); }
 
  private:
+  // A send with its receive.
   struct MatchedTransfer {
     std::shared_ptr<PostedSend> offer;
     PostedReceive receive;
   };
-  // One rank's side of its transfers.
+  // The transfers of one rank.
   struct RankQueues {
-    std::map<Transfer, std::shared_ptr<PostedSend>> posted_sends;  // as a sender
+    std::map<Transfer, std::shared_ptr<PostedSend>> posted_sends;  // sends of this rank
     std::map<std::pair<Rank, std::uint64_t>, std::shared_ptr<PostedSend>>
-        arrived_sends;  // as a receiver, by sender and tag
+        arrived_sends;  // announced to this rank; by sender and tag
     std::map<std::pair<Rank, std::uint64_t>, PostedReceive> posted_receives;
     std::vector<MatchedTransfer> matched, copying;
     std::set<Transfer> done;
@@ -92,7 +95,7 @@ class TransferMatcher {
   void queue(MatchedTransfer& copy);
   void match(RankQueues& receiver, Rank from, std::uint64_t tag);
 
-  std::mutex mutex_;  // of all below, except that wakers are called without it
+  std::mutex mutex_;  // protects all below; callbacks are called without it
   std::condition_variable queued_;
   std::vector<RankQueues> ends_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/ucx.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -14,7 +14,6 @@
 
 #include "comm/bulk/flow_control.hpp"
 #include "comm/bulk/rendezvous.hpp"
-#include "comm/bulk/size_mismatch.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"
@@ -24,11 +23,11 @@
 namespace gpups::comm {
 namespace {
 
-// What may wait here of one rank before it is wanted: twice what it may be ahead. Who sends more does not keep to the
-// rules.
+// Bounds of unexpected transfers from one rank: twice its credits. A sender that exceeds them violates the protocol.
 constexpr std::size_t kUnexpectedMax = 2 * kTransfersAheadMax;
 constexpr std::size_t kUnexpectedBytesMax = 2 * kEagerBytesAheadMax;
 
+// A bulk transport over active messages. Transfers between devices are left to RendezvousTransfers.
 class Ucx final : public BulkTransport {
  public:
   Ucx(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<DeviceFabric> fabric)
@@ -45,7 +44,7 @@ class Ucx final : public BulkTransport {
     ucx_->handle(AmKind::kData,
                  [this](AmHeader const& header, AmArrival const& arrival) { on_arrival_of(header, arrival); });
     ucx_->on_peer_error(this, [this](Rank peer, std::string const& what) {
-      fail(peer, fmt::format("rank {} cannot be gone on with: {}", number(peer), what));
+      fail(peer, fmt::format("messages from rank {} cannot be used: {}", number(peer), what));
     });
     ucx_->handle(AmKind::kBulkRejected, [this](AmHeader const& header, AmArrival const& arrival) {
       std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes});
@@ -60,11 +59,11 @@ class Ucx final : public BulkTransport {
     ucx_->handle(AmKind::kBulkCredit, [this](AmHeader const& header, AmArrival const& arrival) {
       ucx_->drop(arrival);
       bool const is_possible = peers_[number(header.from)].credits.acknowledge({header.number, header.bytes});
-      is_possible ? announce_more(header.from) : reject(header.from, "it has taken more than was sent");
+      is_possible ? announce_more(header.from) : reject(header.from, "it returned credits for more than was sent");
     });
   }
 
-  // Whoever copies from memory of this end is waited for, but no longer than a second.
+  // Blocks until copies from and to memory of this rank have ended, for at most a second.
   ~Ucx() override {
     wake_.set(nullptr);
     withdraw_sends();
@@ -109,10 +108,10 @@ class Ucx final : public BulkTransport {
     Id const id{from, tag};
     [[maybe_unused]] bool const fresh =
         posted_receives_.emplace(id, PostedReceive{stream, number, bytes, std::move(allocate)}).second;
-    GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
+    GPUPS_ASSERT(fresh && "a tag is for one transfer at a time");
     if (auto const found = unexpected_arrivals_.find(id); found != unexpected_arrivals_.end()) {
       UnexpectedArrival arrival = take_arrived(found);
-      if (!arrival.allocate.remote) arrival.allocate.data = arrival.copy.data();  // not used of what is only offered
+      if (!arrival.allocate.remote) arrival.allocate.data = arrival.copy.data();  // unused if it is only announced
       take(id, arrival.allocate);
     }
     return number;
@@ -181,34 +180,34 @@ class Ucx final : public BulkTransport {
     std::size_t bytes;
     Allocate allocate;
   };
-  // What is being brought.
+  // A receive whose data are arriving.
   struct ReceiveRequest {
     Stream stream;
     Transfer number;
     std::size_t bytes;
     void* data;
-    Array<std::byte> staged;  // for a GPU
+    Array<std::byte> staged;  // if the destination is on a GPU
   };
-  // What has come before it was wanted: a copy of what is small, else where it is.
+  // A transfer that has arrived before receive(): a copy of an eager one, else its handle.
   struct UnexpectedArrival {
     AmArrival allocate;
     std::string copy;
   };
   struct Peer {
-    SendCredits credits;                 // as a sender
-    std::deque<PostedSend> unannounced;  // there are too many
-    Amount unexpected;                   // as a receiver: what has come before it was wanted
+    SendCredits credits;                 // of this rank to the peer
+    std::deque<PostedSend> unannounced;  // sends without credit
+    Amount unexpected;                   // of unexpected_arrivals_
     ConsumedCredits consumed;
     bool credit_in_flight = false;
   };
-  // On its way from staging memory to a GPU.
+  // A copy from staging memory to a GPU.
   struct StagedCopy {
     Transfer number;
     Array<std::byte> staged;
     Event over;
   };
 
-  // An operation's end is called back by the link, which may outlive this object.
+  // The worker calls back when an operation ends, perhaps after this object is destroyed.
   template <class F>
   auto guarded(F then) {
     return [alive = alive_, then = std::move(then)] {
@@ -250,12 +249,13 @@ class Ucx final : public BulkTransport {
     offers_.erase({send.to, send.tag});
     done_.insert(send.number);
     wake_();
-    if (was_eager) return;  // its receiver tells
+    if (was_eager) return;  // the receiver returns a credit
     peers_[number(send.to)].credits.remove_rendezvous();
     announce_more(send.to);
   }
 
-  // What went at once has been taken. One note at a time: whoever does not read them gets no pile of them.
+  // Counts an eager transfer that was received, and returns credits. One credit message at a time, so that they do not
+  // pile up at a peer that does not read them.
   void count_consumed(Rank from, std::size_t bytes) {
     peers_[number(from)].consumed.add(bytes);
     return_credits(from);
@@ -281,7 +281,7 @@ class Ucx final : public BulkTransport {
     char const* wrong = nullptr;
     if (unexpected_arrivals_.contains(id)) wrong = "it sent the same data twice";
     if (unexpected.count == kUnexpectedMax || unexpected.bytes + copied > kUnexpectedBytesMax)
-      wrong = "it sent too much unasked";
+      wrong = "it sent more than its credits allow";
     if (wrong != nullptr) {
       ucx_->drop(arrival);
       return reject(header.from, wrong);
@@ -302,10 +302,10 @@ class Ucx final : public BulkTransport {
   }
 
   void reject(Rank peer, char const* wrong) {
-    fail(peer, fmt::format("rank {} cannot be gone on with ({}): run the same build and configuration on all ranks",
+    fail(peer, fmt::format("rank {} broke the protocol ({}): run the same build and configuration on all ranks",
                            number(peer), wrong));
   }
-  // The first error is what progress() throws.
+  // Records the first error, which progress() throws.
   void fail(Rank peer, std::string const& why) {
     if (!error_) error_.emplace(peer, why);
     wake_();
@@ -331,7 +331,7 @@ class Ucx final : public BulkTransport {
         });
       }
       if (!stream.device().is_host()) taken.staged = Array<std::byte>(Device::host(), bytes);
-    } catch (...) {  // UCX is between this and progress()
+    } catch (...) {  // exceptions must not pass through UCX; progress() throws this one
       failure_ = std::current_exception();
       ucx_->drop(arrival);
       return wake_();
@@ -375,14 +375,14 @@ class Ucx final : public BulkTransport {
   std::shared_ptr<ActiveMessages> const ucx_;
   std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::uint64_t transfers_ = 0;
-  std::set<Id> offers_;  // sent, and not yet taken
+  std::set<Id> offers_;  // announced, and not yet received
   std::map<Id, PostedReceive> posted_receives_;
   std::map<Id, UnexpectedArrival> unexpected_arrivals_;
   std::vector<Peer> peers_;          // by rank
-  std::vector<PostedSend> waiting_;  // for work of their streams
+  std::vector<PostedSend> waiting_;  // until the work of their streams is done
   std::vector<StagedCopy> staged_copies_;
   std::set<Transfer> done_;
-  std::size_t open_ = 0;  // operations of UCX
+  std::size_t open_ = 0;  // pending operations of UCX
   std::optional<PeerError> error_;
   std::exception_ptr failure_;
   Callback wake_;

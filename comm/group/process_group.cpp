@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/forwarded_failures.hpp"
-#include "comm/bulk/ucx.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/nccl/connect.hpp"
 #include "comm/peer_lost.hpp"
 #include "comm/progress/threaded_driver.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/transport/control_channel.hpp"
 #include "comm/transport/replaying_transport.hpp"
-#include "comm/transport/ucx.hpp"
 
 namespace gpups::comm {
 namespace {

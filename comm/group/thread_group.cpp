@@ -5,11 +5,11 @@
 
 #include "comm/bootstrap/core_affinity.hpp"
 #include "comm/bootstrap/host_name.hpp"
-#include "comm/bulk/local.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/progress/threaded_driver.hpp"
 #include "comm/progress/wakeup_event.hpp"
 #include "comm/sim/progress_driver.hpp"
-#include "comm/transport/local.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {

@@ -21,7 +21,7 @@ namespace gpups::comm {
 namespace {
 
 constexpr char const* kOthersMissing =
-    "NCCL has not ended {} within {} s (another rank does not take part): look at the output of all ranks";
+    "NCCL has not finished {} within {} s (another rank does not take part): look at the output of all ranks";
 
 ncclComm_t comm_of(void* native) { return static_cast<ncclComm_t>(native); }
 CUstream_st* stream_of(Stream const& stream) { return static_cast<CUstream_st*>(stream.native()); }
@@ -29,7 +29,7 @@ CUstream_st* stream_of(Stream const& stream) { return static_cast<CUstream_st*>(
 void check_nccl(ncclResult_t result, char const* doing, ncclComm_t comm = nullptr) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   char const* const more = ncclGetLastError(comm);
-  throw Error(fmt::format("NCCL says '{}' while {} ({}): set NCCL_DEBUG=INFO, and look at `gpu_train doctor`",
+  throw Error(fmt::format("NCCL reports '{}' while {} ({}): set NCCL_DEBUG=INFO, and look at `gpu_train doctor`",
                           ncclGetErrorString(result), doing, more == nullptr ? "" : more));
 }
 
@@ -37,17 +37,16 @@ void check_nccl(ncclResult_t result, char const* doing, ncclComm_t comm = nullpt
 
 std::string make_nccl_id() {
   ncclUniqueId id;
-  check_nccl(ncclGetUniqueId(&id), "making an id");
+  check_nccl(ncclGetUniqueId(&id), "creating an id");
   return {id.internal, sizeof id.internal};
 }
 
 NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
     : device_(device), timeout_s_(timeout_s) {
   ncclUniqueId native_id;
-  GPUPS_REQUIRE(
-      id.size() == sizeof native_id.internal,
-      "an id of NCCL has {} bytes where {} are expected (ranks use different ones): use the same on all ranks",
-      id.size(), sizeof native_id.internal);
+  GPUPS_REQUIRE(id.size() == sizeof native_id.internal,
+                "the NCCL id has {} bytes instead of {} (ranks use different builds): run the same build on all ranks",
+                id.size(), sizeof native_id.internal);
   std::memcpy(native_id.internal, id.data(), id.size());
   cuda::use_device(device_.index);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -67,13 +66,13 @@ NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, De
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 void NcclCommunicator::abort() noexcept {
-  aborted_ = true;  // before the lock, so that who waits with it goes on
+  aborted_ = true;  // before the lock, so that a thread that holds it while it waits ends
   std::lock_guard lock(mutex_);
   if (native_ == nullptr) return;
   (void)ncclCommAbort(comm_of(std::exchange(native_, nullptr)));
 }
 
-// A call has been begun, and may go on by itself.
+// Returns whether the call that was started has ended. Throws Error if it has failed.
 bool NcclCommunicator::is_ready(char const* doing) {
   ncclResult_t state = ncclSuccess;
   check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), doing, comm_of(native_));
@@ -108,7 +107,7 @@ NcclCommunicator::Time NcclCommunicator::deadline() const {
 }
 
 void NcclCommunicator::check_time(Time end) const {
-  GPUPS_REQUIRE(std::chrono::steady_clock::now() < end, kOthersMissing, "what was queued", timeout_s_);
+  GPUPS_REQUIRE(std::chrono::steady_clock::now() < end, kOthersMissing, "the queued operations", timeout_s_);
 }
 
 bool NcclCommunicator::is_aborted() const {
@@ -144,7 +143,7 @@ void NcclCommunicator::move(Stream& on, std::span<DeviceFabric::P2pOp const> par
       bool const is_fine = result == ncclSuccess || result == ncclInProgress;
       if (!is_fine && first == ncclSuccess) first = result;
     }
-    auto const ended = ncclGroupEnd();  // also where a part was rejected: else the group would stay open
+    auto const ended = ncclGroupEnd();  // also after an error: otherwise the group would stay open
     check_nccl(first, kDoing, comm);
     check_nccl(ended, kDoing, comm);
   });
@@ -161,14 +160,15 @@ void NcclCommunicator::sum(Stream& on, View<float const> terms, View<float> sums
 
 void NcclCommunicator::check() {
   std::lock_guard lock(mutex_);
-  check_open("looking for errors");
+  check_open("checking for errors");
   ncclResult_t state = ncclSuccess;
-  check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), "looking for errors", comm_of(native_));
-  check_nccl(state, "working on what was queued", comm_of(native_));
+  check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), "checking for errors", comm_of(native_));
+  check_nccl(state, "running queued operations", comm_of(native_));
 }
 
 namespace {
 
+// A fabric that gives NCCL one operation at a time.
 class NcclFabric final : public DeviceFabric {
  public:
   NcclFabric(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
@@ -186,7 +186,7 @@ class NcclFabric final : public DeviceFabric {
   IsDone sum(View<float const> terms, View<float> sums) override {
     return queue([this, terms, sums] { communicator_.sum(stream_, terms, sums); });
   }
-  // A rank that is lost may be why NCCL fails. Who watches the ranks knows which one, and has a moment to say so.
+  // NCCL may fail because a rank is lost. The failure detector knows the rank, so it gets some time to report it first.
   void check() override {
     constexpr std::chrono::seconds kToSayWhy(1);
     if (failure_ && std::chrono::steady_clock::now() >= failure_end_) std::rethrow_exception(failure_);
@@ -206,9 +206,9 @@ class NcclFabric final : public DeviceFabric {
   bool is_given_up() const override { return communicator_.is_given_up(); }
 
  private:
-  // One at a time is handed to NCCL.
+  // An operation; NCCL gets one at a time.
   struct Call {
-    std::function<void()> begin;  // null: it has
+    std::function<void()> begin;  // null: it has been called
     std::optional<Event> queued{};
   };
   void queue_calls() {
@@ -221,7 +221,7 @@ class NcclFabric final : public DeviceFabric {
       running_.push_back({next, communicator_.deadline()});
     }
   }
-  // All ranks were ready for what is queued: it takes no longer than what they wait for.
+  // All ranks were ready for the queued operations, so they must end within the timeout.
   void check_time() {
     while (!running_.empty() && running_.front().call->queued->done()) running_.pop_front();
     if (!running_.empty()) communicator_.check_time(running_.front().end);
@@ -233,7 +233,7 @@ class NcclFabric final : public DeviceFabric {
 
   NcclCommunicator communicator_;
   Stream stream_;
-  std::deque<std::shared_ptr<Call>> calls_;  // that are not queued yet
+  std::deque<std::shared_ptr<Call>> calls_;  // not queued yet
   struct Running {
     std::shared_ptr<Call> call;
     NcclCommunicator::Time end;

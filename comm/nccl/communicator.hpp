@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of all ranks, as NCCL sees them: sends, receives and sums that are queued on a stream.
+// An NCCL communicator over the GPUs of all ranks: sends, receives and sums that are queued on a stream.
 //
-// NCCL's own calls may not end before another rank takes part. Here none blocks but the constructor: they are polled,
-// and end where a rank is lost (abort) or too much time has passed. One thread at a time, but for abort().
+// Calls of NCCL may block until another rank takes part. Here only the constructor blocks: operations are polled, and
+// end when a rank is lost (abort) or after a timeout. One thread at a time, except for abort().
 #pragma once
 
 #include <atomic>
@@ -19,39 +19,40 @@
 
 namespace gpups::comm {
 
-// What rank 0 makes, and hands to all others by other means, before a communicator is made: bytes.
+// Returns the id of a new communicator, as bytes. Rank 0 sends it to all ranks by other means.
 std::string make_nccl_id();
 
+// Non-blocking use of ncclComm_t.
 class NcclCommunicator {
  public:
-  // Blocks until all ranks call it with the same id; `timeout_s` at most, and then throws Error.
+  // Blocks until all ranks have called it with the same id. Throws Error after `timeout_s`.
   NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, double timeout_s = 120);
-  // Waits for no other rank: what is under way is given up.
+  // Gives up pending operations, without waiting for other ranks.
   ~NcclCommunicator();
   NcclCommunicator(NcclCommunicator const&) = delete;
   NcclCommunicator& operator=(NcclCommunicator const&) = delete;
 
   Device device() const { return device_; }
 
-  // Begin to queue on `on`, a stream of the device. All ranks that a part names take part, all ranks in sums; calls in
-  // the same order on all of them. REQUIRES of both: ready() since the last one.
+  // Start to queue operations on `on`, a stream of the device. The peers of all transfers take part, and all ranks in
+  // sums, in the same order on all ranks. REQUIRES of both: ready() has returned true since the last call.
   void move(Stream& on, std::span<DeviceFabric::P2pOp const> parts);
-  // terms (n), this rank's; sums (n), which may be the same memory: the same bits on all ranks.
+  // terms: (n), of this rank. sums: (n), may be the same memory. All ranks get the same bits.
   void sum(Stream& on, View<float const> terms, View<float> sums);
 
-  // Whether what was begun has been queued. Throws Error where it has failed, or others have let this rank wait for
-  // timeout_s.
+  // Returns whether the last operation has been queued. Throws Error if it has failed, or if other ranks have not taken
+  // part for timeout_s.
   bool ready();
-  // Throws Error where something of what was queued has failed.
+  // Throws Error if a queued operation has failed.
   void check();
-  // When what is queued now should have ended, and Error where that is past.
+  // The time by which operations that are queued now must end; check_time() throws Error if it is over.
   using Time = std::chrono::steady_clock::time_point;
   Time deadline() const;
   void check_time(Time end) const;
-  // What is queued ends soon, well or not; calls throw Error from now on. Any thread.
+  // Ends queued operations soon, whether or not they are complete; later calls throw Error. Any thread.
   void abort() noexcept;
   bool is_given_up() const { return aborted_; }
-  // abort() is over.
+  // Returns whether abort() has finished.
   bool is_aborted() const;
 
  private:
@@ -63,15 +64,15 @@ class NcclCommunicator {
 
   Device const device_;
   double const timeout_s_;
-  char const* begun_ = nullptr;  // what is being queued; null: nothing
+  char const* begun_ = nullptr;  // the operation that is being queued; null: none
   Time give_up_{};
-  mutable std::mutex mutex_;  // of the communicator: abort() comes from other threads
+  mutable std::mutex mutex_;  // protects native_: other threads call abort()
   void* native_ = nullptr;    // ncclComm_t
   std::atomic<bool> aborted_ = false;
 };
 
-// A fabric over a communicator, which orders its work on a stream of its own. Blocks and throws as its constructor
-// does.
+// Creates a DeviceFabric over a communicator with a stream of its own. Blocks and throws as the constructor of
+// NcclCommunicator.
 std::unique_ptr<DeviceFabric> make_nccl_fabric(std::string const& id, Rank me, int ranks, Device device,
                                                double timeout_s);
 

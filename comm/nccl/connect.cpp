@@ -13,6 +13,7 @@
 namespace gpups::comm {
 namespace {
 
+// Creates NCCL fabrics.
 class NcclFactory final : public FabricFactory {
  public:
   NcclFactory(ControlChannel& channel, Device device, bool wanted, double timeout_s)
@@ -22,10 +23,10 @@ class NcclFactory final : public FabricFactory {
 #if GPUPS_HAS_NCCL
   std::string make_id() override { return make_nccl_id(); }
   std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) override {
-    channel_.set_timeout(channel_.timeout_s() + timeout_s_);  // another may wait for NCCL as long
+    channel_.set_timeout(channel_.timeout_s() + timeout_s_);  // another rank may wait so long for NCCL
     return make_nccl_fabric(id, me, ranks, device_, timeout_s_);
   }
-#else  // nobody asks for what is not offered
+#else  // never called: this rank offers no fabric
   std::string make_id() override { return {}; }
   std::shared_ptr<DeviceFabric> wait_make(std::string const&, Rank, int) override { return nullptr; }
 #endif
@@ -41,10 +42,10 @@ class NcclFactory final : public FabricFactory {
 
 FabricOffer nccl_offer(Device device, bool wanted) {
   if (device.is_host()) return {};
-  char const* const host = std::getenv("NCCL_HOSTID");  // what NCCL tells machines apart by, where it is set
+  char const* const host = std::getenv("NCCL_HOSTID");  // if it is set, NCCL uses it as the id of the machine
   std::string const place = (host == nullptr ? machine_name() : host) + " " + cuda::pci_address(device.index);
   if (!GPUPS_HAS_NCCL) return {place, "its build has no NCCL"};
-  return {place, wanted ? "" : "it was told to use none"};
+  return {place, wanted ? "" : "it is configured without NCCL"};
 }
 
 NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool wanted, double timeout_s) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a group connect their GPUs by NCCL, where all of them have one of their own.
+// Connects the GPUs of all ranks by NCCL, if each rank has a GPU of its own.
 #pragma once
 
 #include "comm/bulk/negotiate_fabric.hpp"
 
 namespace gpups::comm {
 
-// What a rank on this device says of itself. Processes with a NCCL_HOSTID each are on machines of their own for NCCL,
-// so that a test can run several of them on one GPU. wanted: by this rank's user.
+// Returns the offer of a rank on this device. NCCL treats processes with different values of NCCL_HOSTID as processes
+// on different machines, so that tests can run several ranks on one GPU. wanted: whether the user of this rank allows
+// NCCL.
 FabricOffer nccl_offer(Device device, bool wanted);
 
-// All ranks call it. Without a fabric on all of them, and why, where some cannot: then data go by the network. Blocks
-// for as long as others exchange messages, and `timeout_s` at most for NCCL.
+// Collective. Returns a fabric on all ranks, or none with the reason if a rank cannot have one; then data travel over
+// the network. Blocks until all ranks have answered, and at most `timeout_s` for NCCL.
 NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool wanted, double timeout_s);
 
 }  // namespace gpups::comm

@@ -9,7 +9,7 @@ namespace gpups::comm {
 namespace {
 
 #if GPUPS_HAS_UCX
-// Ends over UCX in one process: a thread each makes them, since they wait for each other.
+// Creates windows over UCX in one process, with one thread for each rank, since ranks wait for each other.
 std::vector<std::unique_ptr<Window>> make_ucx(int ranks, std::size_t bytes) {
   auto const count = static_cast<std::size_t>(ranks);
   std::vector<std::unique_ptr<Window>> ends(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of threads of one process: a put is a copy by who puts.
+// Windows of threads of one process: the calling thread copies the bytes of a put.
 #include <atomic>
 #include <cstring>
 #include <new>

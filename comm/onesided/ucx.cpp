@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over UCX: remote writes, by shared memory, RDMA or what UCX makes of TCP. It has connections of its own, so
-// that those of transport and payload stay as they are.
+// Windows over UCX: remote writes by shared memory, RDMA or TCP. They have a worker of their own, so that the
+// connections of transport and bulk transport do not change.
 #include <ucp/api/ucp.h>
 
 #include <atomic>
@@ -18,21 +18,23 @@ namespace gpups::comm {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
-// What is under way, and copied here meanwhile.
+// Bounds of pending puts, whose data are copied meanwhile.
 constexpr std::size_t kPutsMax = 1024, kPutBytesMax = std::size_t{8} << 20;
 
 void check(ucs_status_t status, char const* what) {
-  GPUPS_REQUIRE(status == UCS_OK,
-                "UCX cannot {} ({}; ranks would not reach each other's memory): look at `gpu_train doctor`, or set "
-                "UCX_TLS",
-                what, ucs_status_string(status));
+  GPUPS_REQUIRE(
+      status == UCS_OK,
+      "UCX cannot {} ({}; ranks could not write to the memory of other ranks): look at `gpu_train doctor`, or set "
+      "UCX_TLS",
+      what, ucs_status_string(status));
 }
 
-// Of each rank: what others need to write into its memory. First lie the notes of all ranks, a line each.
+// What is needed to write to the memory of one rank. Its memory starts with a cache line for the notification of each
+// rank.
 struct RemoteWindow {
   ucp_ep_h endpoint = nullptr;
   ucp_rkey_h key = nullptr;
-  std::uint64_t notifications = 0, memory = 0;  // addresses there
+  std::uint64_t notifications = 0, memory = 0;  // addresses in its address space
 };
 
 class Ucx final : public Window {
@@ -40,13 +42,13 @@ class Ucx final : public Window {
   Ucx(Rank me, std::size_t bytes, Allgather const& allgather) : me_(me), bytes_(bytes) {
     start();
     auto const all = [&] {
-      // The number of ranks says how many notes there are, so that it is asked for first.
+      // Get the number of ranks first: it determines the size of the notifications.
       std::size_t const ranks = allgather({}).size();
       map(ranks);
       return allgather(remote_access_info());
     }();
     for (std::string const& other : all) connect_to(other);
-    (void)allgather({});  // nobody writes before all are ready
+    (void)allgather({});  // no rank writes before all are ready
   }
   ~Ucx() override {
     std::lock_guard lock(mutex_);
@@ -66,7 +68,7 @@ class Ucx final : public Window {
   bool notify(Rank to, std::uint64_t value) override {
     std::lock_guard lock(mutex_);
     if (is_full(sizeof value)) return false;
-    check(ucp_worker_fence(worker_), "keep writes in order");
+    check(ucp_worker_fence(worker_), "order writes");
     std::span const bytes(reinterpret_cast<std::byte const*>(&value), sizeof value);
     return write(to, remotes_[number(to)].notifications + kLineBytes * number(me_), bytes);
   }
@@ -100,8 +102,8 @@ class Ucx final : public Window {
     check(ucp_init(&params, nullptr, &context_), "start");
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // any thread, with the lock held
-    check(ucp_worker_create(context_, &worker, &worker_), "make a worker");
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // any thread that holds the lock
+    check(ucp_worker_create(context_, &worker, &worker_), "create a worker");
   }
 
   void map(std::size_t ranks) {
@@ -110,11 +112,11 @@ class Ucx final : public Window {
     ucp_mem_map_params_t params{};
     params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
     params.length = kLineBytes + notification_bytes() + bytes_;
-    params.flags = UCP_MEM_MAP_ALLOCATE;  // UCX knows best which memory it reaches fastest
+    params.flags = UCP_MEM_MAP_ALLOCATE;  // UCX chooses memory that it accesses fast
     check(ucp_mem_map(context_, &params, &memory_), "register memory");
     ucp_mem_attr_t attributes{};
     attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-    check(ucp_mem_query(memory_, &attributes), "tell where memory is");
+    check(ucp_mem_query(memory_, &attributes), "get the address of memory");
     auto const first = reinterpret_cast<std::uintptr_t>(attributes.address);
     at_ = static_cast<std::byte*>(attributes.address) + (kLineBytes - first % kLineBytes) % kLineBytes;
     std::memset(at_, 0, notification_bytes() + bytes_);
@@ -124,8 +126,8 @@ class Ucx final : public Window {
     ucp_address_t* address = nullptr;
     void* key = nullptr;
     std::size_t address_bytes = 0, key_bytes = 0;
-    check(ucp_worker_get_address(worker_, &address, &address_bytes), "tell its address");
-    check(ucp_rkey_pack(context_, memory_, &key, &key_bytes), "tell its keys");
+    check(ucp_worker_get_address(worker_, &address, &address_bytes), "get its address");
+    check(ucp_rkey_pack(context_, memory_, &key, &key_bytes), "get the key of its memory");
     Writer writer;
     writer.put_text(machine_name());
     writer.put_text({reinterpret_cast<char const*>(address), address_bytes});
@@ -142,25 +144,24 @@ class Ucx final : public Window {
     bool const same_machine = reader.get_text() == machine_name();
     std::string const address(reader.get_text()), key(reader.get_text());
     auto const bytes = reader.get<std::uint64_t>();
-    GPUPS_REQUIRE(
-        bytes == bytes_,
-        "rank {} has a window of {} bytes and rank {} one of {} (they would write beyond them): make them the "
-        "same on all ranks",
-        remotes_.size(), bytes, number(me_), bytes_);
+    GPUPS_REQUIRE(bytes == bytes_,
+                  "rank {} has a window of {} bytes and rank {} has one of {} (writes could exceed the smaller one): "
+                  "use the same size on all ranks",
+                  remotes_.size(), bytes, number(me_), bytes_);
     auto const at = reader.get<std::uint64_t>();
     reader.end();
     RemoteWindow other{.notifications = at, .memory = at + notification_bytes()};
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<ucp_address_t const*>(address.data());
-    // As for transport and payload: UCX's shared memory is left out where failures are asked for.
+    // As in UcxWorker: UCX does not use its shared memory transports if failures of peers are to be reported.
     params.err_mode = same_machine ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
     check(ucp_ep_create(worker_, &params, &other.endpoint), "connect");
-    check(ucp_ep_rkey_unpack(other.endpoint, key.data(), &other.key), "use another rank's keys");
+    check(ucp_ep_rkey_unpack(other.endpoint, key.data(), &other.key), "use the key of another rank");
     remotes_.push_back(other);
   }
 
-  // One put may be larger than all that there is room for, alone.
+  // A single put may exceed the bound in bytes.
   bool is_full(std::size_t more) const {
     return puts_.size() >= kPutsMax || (!puts_.empty() && put_bytes_ + more > kPutBytesMax);
   }
@@ -174,7 +175,7 @@ class Ucx final : public Window {
     put.request = ucp_put_nbx(other.endpoint, put.data.data(), data.size(), address, other.key, &how);
     unflushed_ = true;
     if (!UCS_PTR_IS_PTR(put.request)) {
-      check(UCS_PTR_STATUS(put.request), "write into another rank's memory");
+      check(UCS_PTR_STATUS(put.request), "write to the memory of another rank");
       return true;
     }
     put_bytes_ += data.size();
@@ -182,7 +183,7 @@ class Ucx final : public Window {
     return true;
   }
 
-  // A put that has ended may still be on its way: only a flush says that it is there.
+  // Removes completed puts and flushes. A completed put may still be on its way; a flush ends when it has arrived.
   void flush_ended() {
     for (auto put = puts_.begin(); put != puts_.end();) {
       ucs_status_t const status = ucp_request_check_status(put->request);
@@ -193,12 +194,12 @@ class Ucx final : public Window {
       ucp_request_free(put->request);
       put_bytes_ -= put->data.size();
       put = puts_.erase(put);
-      check(status, "write into another rank's memory");
+      check(status, "write to the memory of another rank");
     }
     if (flushing_ != nullptr && ucp_request_check_status(flushing_) != UCS_INPROGRESS) {
       ucs_status_t const status = ucp_request_check_status(flushing_);
       ucp_request_free(std::exchange(flushing_, nullptr));
-      check(status, "write into another rank's memory");
+      check(status, "write to the memory of another rank");
     }
     if (flushing_ != nullptr || !unflushed_ || !puts_.empty()) return;
     unflushed_ = false;
@@ -207,7 +208,7 @@ class Ucx final : public Window {
     if (UCS_PTR_IS_PTR(request)) {
       flushing_ = request;
     } else {
-      check(UCS_PTR_STATUS(request), "write into another rank's memory");
+      check(UCS_PTR_STATUS(request), "write to the memory of another rank");
     }
   }
 
@@ -231,12 +232,12 @@ class Ucx final : public Window {
   ucp_worker_h worker_ = nullptr;
   ucp_mem_h memory_ = nullptr;
   std::byte* at_ = nullptr;
-  std::vector<RemoteWindow> remotes_;  // by rank, this one too
+  std::vector<RemoteWindow> remotes_;  // by rank, including this one
 
-  mutable std::recursive_mutex mutex_;  // of the worker and of all below
+  mutable std::recursive_mutex mutex_;  // protects the worker and all below
   std::list<Put> puts_;
   std::size_t put_bytes_ = 0;
-  bool unflushed_ = false;  // something has been put since the last flush began
+  bool unflushed_ = false;  // there are puts since the start of the last flush
   void* flushing_ = nullptr;
 };
 

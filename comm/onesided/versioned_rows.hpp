@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in memory that one writes while another reads them, without a lock: a reader gets a row as it was written once,
-// or nothing.
+// Rows that one rank writes while others read them, without a lock: a reader gets a consistent copy of a row, or none.
 //
-// A cell is a checksum, the row's version, and the row. Whoever writes may do so in any order, as networks do; a
-// mixture of two values has another checksum. So a reader copies the cell and compares. It costs the reader a pass over
-// the row (about 20 ns for 256 bytes), and the writer nothing but its own checksum.
+// A versioned row consists of a checksum, a version and the row. Its bytes may be written in any order, as networks do;
+// a mixture of two values has a wrong checksum. A reader copies the row and verifies the checksum, which costs a pass
+// over the row (about 20 ns for 256 bytes). A writer only computes the checksum.
 #pragma once
 
 #include <atomic>
@@ -20,11 +19,11 @@
 
 namespace gpups::comm {
 
-// Refers to the memory of (rows) cells. A row has one writer at a time, and any number of readers.
+// Views memory as `rows` versioned rows. Each row has one writer at a time and any number of readers.
 class VersionedRows {
  public:
   using Word = std::uint64_t;
-  // A copy of a cell.
+  // A copy of a versioned row.
   using VersionedRow = std::vector<Word>;
 
   VersionedRows(std::span<std::byte> memory, std::size_t rows, std::size_t row_bytes)
@@ -33,14 +32,15 @@ class VersionedRows {
                  reinterpret_cast<std::uintptr_t>(memory.data()) % sizeof(Word) == 0);
   }
 
+  // Return the size of a versioned row, and of all rows.
   static std::size_t versioned_row_bytes(std::size_t row_bytes) { return (kHead + words_of(row_bytes)) * sizeof(Word); }
   static std::size_t bytes(std::size_t rows, std::size_t row_bytes) { return rows * versioned_row_bytes(row_bytes); }
 
   std::size_t rows() const { return rows_; }
-  // Of a row's cell in the memory.
+  // Returns the offset of a versioned row in the memory, in bytes.
   std::size_t offset(std::size_t row) const { return row * versioned_row_bytes(row_bytes_); }
 
-  // What is to be written into a cell.
+  // Builds a versioned row from a version and a row of `row_bytes` bytes.
   static void make(VersionedRow& versioned_row, std::uint64_t version, void const* row, std::size_t row_bytes) {
     versioned_row.assign(kHead + words_of(row_bytes), 0);
     versioned_row[1] = version;
@@ -48,7 +48,8 @@ class VersionedRows {
     versioned_row[0] = checksum_of(versioned_row);
   }
 
-  // A row as it was written once: its version. Nothing: it is being written, or never was; try again later.
+  // Copies the row to `out` and returns its version. Returns nothing if the row is being written or was never written;
+  // try again later. scratch: reused memory.
   std::optional<std::uint64_t> read(std::size_t row, void* out, VersionedRow& scratch) const {
     copy(row, scratch);
     if (!is_consistent(scratch)) return std::nullopt;
@@ -56,7 +57,7 @@ class VersionedRows {
     return scratch[1];
   }
 
-  // The cell as it is just now, word by word: perhaps a mixture.
+  // Copies the versioned row word by word; the copy may be inconsistent.
   void copy(std::size_t row, VersionedRow& versioned_row) const {
     std::size_t const words = kHead + words_of(row_bytes_);
     versioned_row.resize(words);

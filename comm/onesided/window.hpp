@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of each rank that all others write into without its doing: one-sided puts, and notifications that follow them.
+// One-sided access: memory of each rank into which other ranks write without its doing (puts), and notifications that
+// follow puts.
 //
-// What has been put is there at some time, in parts and in any order, also where two puts overlap: VersionedRows tells
-// whole rows. What is put after a notification comes after what was put before it, and who sees the notification sees
-// all of that.
+// Puts arrive some time later, in parts and in any order, even if two puts overlap: VersionedRows detects incomplete
+// rows. A notification arrives after all earlier puts of its sender, and later puts arrive after it.
 //
-// Puts are not sealed, and have no checksum: nobody looks at them where they arrive. Over TCP, UCX itself writes where
-// a packet says; whoever opens a window trusts all that reaches its ports. That a rank is lost is told by the group,
-// not by its window: puts to it never end.
+// Puts have neither a MAC nor a checksum, since no code of the receiver handles them. Over TCP, UCX itself writes to
+// the address in a packet, so a rank with a window must trust every process that can reach its ports. The group reports
+// lost ranks, the window does not: puts to a lost rank never end.
 #pragma once
 
 #include <cstddef>
@@ -23,37 +23,41 @@
 
 namespace gpups::comm {
 
+// The window of one rank.
 class Window {
  public:
   virtual ~Window() = default;
   virtual int size() const = 0;
 
-  // This rank's memory: zero at first, and aligned to 64 bytes.
+  // Returns the memory of this rank: initially zero, aligned to 64 bytes.
   virtual std::span<std::byte> memory() = 0;
 
-  // Begins to write `data` at `offset` of `to`'s memory; the bytes are copied. False: no room now, call progress() and
-  // try again. REQUIRES: offset, and the number of bytes, are multiples of 8; all lies within the memory.
+  // Starts to write `data` at `offset` of the memory of `to`; the bytes are copied. Returns false if too many puts are
+  // pending: call progress() and try again. REQUIRES: offset and size are multiples of 8, and the range is within the
+  // memory.
   virtual bool put(Rank to, std::size_t offset, std::span<std::byte const> data) = 0;
-  // Once all that has been put to `to` is there, its notified(this rank) becomes `value`. False as above.
+  // Sets notified(this rank) of `to` to `value`, after all earlier puts to `to` have arrived. Returns false as put().
   virtual bool notify(Rank to, std::uint64_t value) = 0;
-  // The last value that has come from `from`; 0: none. What it had put before can be read.
+  // Returns the last value from `from`; 0 if there is none. All puts of `from` before it can be read.
   virtual std::uint64_t notified(Rank from) const = 0;
 
-  // Lets puts go on, those of others here too: some networks need it. True where something was moved.
+  // Makes progress for puts of this rank and, on some networks, for puts of other ranks to it. Returns whether anything
+  // was done.
   virtual bool progress() = 0;
-  // All that this rank has put, and its notifications, are there.
+  // Returns whether all puts and notifications of this rank have arrived.
   virtual bool idle() const = 0;
 };
 
-// Ends of one process, in rank order, each with so much memory.
+// Creates the windows of ranks that are threads of one process, in rank order, with `bytes` bytes each.
 std::vector<std::unique_ptr<Window>> make_local_windows(int ranks, std::size_t bytes);
 
-// What each rank says, in rank order; blocks until all have spoken.
+// Returns the texts of all ranks, in rank order; blocks until all ranks have called it.
 using Allgather = std::function<std::vector<std::string>(std::string const& mine)>;
-// This rank's end, over UCX; all ranks call it with the same size. Throws Error where UCX cannot.
+// Creates the window of this rank over UCX. Collective, with the same size on all ranks. Throws Error if UCX fails or
+// sizes differ.
 std::unique_ptr<Window> make_ucx_window(Rank me, std::size_t bytes, Allgather const& allgather);
 
-// All kinds, for the tests that each has to pass.
+// A kind of window, for conformance tests.
 struct WindowFactory {
   std::string_view name;
   std::vector<std::unique_ptr<Window>> (*make)(int ranks, std::size_t bytes);

@@ -12,10 +12,10 @@ namespace {
 std::uint64_t checked_delay_us(Simulation const& options) {
   double const longest_ms = std::max(options.delay_ms_max, options.stall_ms_max);
   GPUPS_REQUIRE(options.delay_ms_max >= 0 && options.stall_ms_max >= 0 && longest_ms <= 1e9,
-                "simulated delays of up to {} ms and stalls of up to {} ms cannot be (time goes forward): use 0 to 1e9",
+                "simulated delays of up to {} ms and stalls of up to {} ms are out of range: use 0 to 1e9 ms",
                 options.delay_ms_max, options.stall_ms_max);
   GPUPS_REQUIRE(options.stall_probability >= 0 && options.stall_probability <= 1,
-                "stall probability {} cannot be (it is a share of all turns): use 0 to 1", options.stall_probability);
+                "stall probability {} is out of range: use 0 to 1", options.stall_probability);
   return static_cast<std::uint64_t>(options.delay_ms_max * 1000);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network whose delays a seed decides, in simulated time. Two ranks' messages keep their order; all else may
-// overtake all else.
+// A network in simulated time with random delays that a seed determines. kFifo deliveries between two ranks keep their
+// order; all others may overtake each other.
 #pragma once
 
 #include <compare>
@@ -16,35 +16,40 @@
 
 namespace gpups::comm {
 
+// LocalNetwork for simulations.
 class SimNetwork final : public LocalNetwork {
  public:
-  // Throws Error where the options make no sense.
+  // Throws Error if an option is out of range.
   explicit SimNetwork(Simulation const& options);
 
   void deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) override;
-  // Outside of a simulated run, where nobody else lets time pass, one thing arrives.
+  // Outside of a simulated run, advances the time and delivers one packet.
   void poll() override;
 
-  // The rest is for the one thread that simulates.
+  // Only the thread that simulates calls the functions below.
 
+  // While it is set, poll() does nothing.
   void set_simulated(bool yes);
   SimRandom& random() { return random_; }
   std::uint64_t now_us() const { return now_us_; }
   void advance_to(std::uint64_t time_us);
-  // What is next to arrive between two ranks, in order, or alone.
+  // A queue of packets: those between two ranks that keep their order, or a single packet.
   struct SimRoute {
     Rank from, to;
     std::uint64_t packet_number;
     auto operator<=>(SimRoute const&) const = default;
   };
+  // Returns the routes whose first packet is due.
   std::vector<SimRoute> due() const;
+  // Delivers the first packet of a route.
   void deliver(SimRoute const& route);
-  // When something arrives that is not yet due.
+  // Returns the time of the next packet that is not due yet.
   std::optional<std::uint64_t> next_us() const;
 
-  // Digest of all that has happened, in order.
+  // Returns a digest of all events, in order.
   std::uint64_t digest() const { return digest_; }
   enum class SimEventKind : std::uint8_t { kCarry, kDeliver, kPass, kTurn, kResume, kGiveUp };
+  // Adds an event to the digest.
   void note(SimEventKind event, std::uint64_t what);
 
  private:
@@ -54,12 +59,13 @@ class SimNetwork final : public LocalNetwork {
   };
 
   std::uint64_t const delay_us_max_;
-  // Held while a parcel arrives, so that order is kept where several threads poll; arriving may carry an answer.
+  // Held during a delivery, so that the order is kept if several threads poll. Recursive, because a delivery may send
+  // an answer.
   std::recursive_mutex mutex_;
   bool set_simulated_ = false;
   SimRandom random_;
   std::uint64_t now_us_ = 0, packets_ = 0, digest_ = 0;
-  std::map<SimRoute, std::deque<Packet>> routes_;  // those that are not empty
+  std::map<SimRoute, std::deque<Packet>> routes_;  // only those with packets
 };
 
 }  // namespace gpups::comm

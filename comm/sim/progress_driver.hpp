@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the protocol of a rank of a simulated group: whoever waits does it for all.
+// Makes progress for a rank of a simulated group: a thread that waits does so for all ranks.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 namespace gpups::comm {
 
+// The progress driver of one rank; forwards to the simulator.
 class SimProgressDriver final : public ProgressDriver {
  public:
   SimProgressDriver(Rank rank, std::shared_ptr<Simulator> simulator) : rank_(rank), simulator_(std::move(simulator)) {}

@@ -44,9 +44,10 @@ void Simulator::run(Rank rank, std::function<void()> const& body) {
 
 bool Simulator::wait(Rank rank, std::function<bool()> const& done) {
   SimRank& me = rank_state(rank);
-  GPUPS_REQUIRE(me.state == State::kRunning,
-                "rank {} of a simulated group waits outside of its body (nobody would let time pass): call run_ranks",
-                number(rank));
+  GPUPS_REQUIRE(
+      me.state == State::kRunning,
+      "rank {} of a simulated group waits outside of its body (simulated time would not advance): call run_ranks",
+      number(rank));
   me.done = &done;
   me.state = State::kWaiting;
   maybe_stall(me);

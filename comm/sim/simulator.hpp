@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated group's ranks, of which one runs at a time. Whenever the running one has to wait, it lets things happen
-// in an order that the seed decides, until a rank whose wait is over is chosen to run next.
+// The threads of the ranks of a simulated group, of which one runs at a time. When the running rank must wait, it makes
+// events happen in an order that the seed determines, until a rank whose wait is over is chosen to run next.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,17 @@
 
 namespace gpups::comm {
 
+// Shared by all ranks of the group.
 class Simulator {
  public:
   Simulator(int ranks, Simulation const& options);
 
   std::shared_ptr<SimNetwork> const& network() const { return network_; }
 
-  // Runs a rank's body when it is its time. Starts when all ranks have called it.
+  // Runs `body` as this rank, whenever the rank is scheduled. Starts once all ranks have called it.
   void run(Rank rank, std::function<void()> const& body);
 
-  // What ProgressDriver says, for one rank.
+  // The functions of ProgressDriver, for one rank.
   void start(Rank rank, std::function<bool()> progress) {
     rank_state(rank).progress = std::move(progress);
     wake(rank);
@@ -40,11 +41,11 @@ class Simulator {
     std::function<bool()> progress;
     std::atomic<bool> woken = false;
     std::uint64_t stalled_until_us = 0;
-    std::function<bool()> const* done = nullptr;  // while waiting
-    bool condition_met = true;                    // what wait() returns
+    std::function<bool()> const* done = nullptr;  // while it waits
+    bool condition_met = true;                    // the result of wait()
     std::condition_variable scheduled;
   };
-  // One thing that can happen.
+  // An event that can happen next.
   struct SimChoice {
     SimNetwork::SimEventKind event;
     std::size_t rank = 0;
@@ -53,19 +54,21 @@ class Simulator {
   };
 
   SimRank& rank_state(Rank rank) { return rank_states_[number(rank)]; }
-  // Gives the turn to run to the rank that is chosen next; then waits until it is this one's.
+  // Makes events happen until a rank is chosen to run, and wakes it up. wait_until_scheduled() blocks until this rank
+  // is chosen.
   void schedule_next();
   void wait_until_scheduled(Rank rank);
+  // Returns the events that can happen now.
   std::vector<SimChoice> possible_choices();
   void progress(std::size_t rank);
-  // A rank that stalls neither turns nor runs for a while.
+  // Stalls a rank at random: it makes no progress and does not run for a while.
   void maybe_stall(SimRank& rank_state);
-  // Nothing can happen any more: all waits end.
+  // Ends all waits without success, when no event is possible.
   void end_all_waits();
 
   Simulation const options_;
   std::shared_ptr<SimNetwork> const network_;
-  std::mutex mutex_;  // of the two below; all else is touched by the running rank only
+  std::mutex mutex_;  // protects the two below; only the running rank uses the rest
   std::size_t ranks_entered_ = 0;
   std::size_t running_rank_;
   std::vector<SimRank> rank_states_;

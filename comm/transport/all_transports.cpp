@@ -2,10 +2,8 @@
 #include "comm/transport/all_transports.hpp"
 
 #include "comm/sim/network.hpp"
-#include "comm/transport/local.hpp"
 #include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/transport/ucx.hpp"
 #include "comm/ucx/local_workers.hpp"
 #endif
 

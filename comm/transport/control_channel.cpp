@@ -15,8 +15,8 @@ namespace {
 Rank as_rank(int number) { return Rank{static_cast<std::uint32_t>(number)}; }
 
 [[noreturn]] void throw_no_answer(int peer, double timeout_s) {
-  throw PeerError(as_rank(peer), fmt::format("rank {} has not answered for {:.3g} s (nothing can be said of the way to "
-                                             "it): look at what it has printed, and for firewalls between the machines",
+  throw PeerError(as_rank(peer), fmt::format("rank {} has not answered for {:.3g} s (the connection to it cannot be "
+                                             "checked): look at its output, and for firewalls between the machines",
                                              peer, timeout_s));
 }
 

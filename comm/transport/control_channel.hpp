@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conversation of all ranks over their transport, for programs that look at a group instead of training with it.
+// Blocking messages between all ranks over their transport, for set-up and diagnosis.
 #pragma once
 
 #include <deque>
@@ -10,8 +10,8 @@
 
 namespace gpups::comm {
 
-// While it lives nobody else may use the transport. All methods throw PeerError where a rank has left, or does not
-// answer in time.
+// Only it may use the transport while it exists. All functions throw PeerError if a rank has left or does not answer
+// within `timeout_s`.
 class ControlChannel {
  public:
   explicit ControlChannel(Transport& transport, double timeout_s = 60);
@@ -22,20 +22,20 @@ class ControlChannel {
   void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
 
   void wait_send(int to, std::string const& body);
-  std::string wait_receive(int from);  // the next of this rank; what comes from others is kept for later
-  // What each has to say, in rank order, at rank 0; nothing elsewhere.
+  std::string wait_receive(int from);  // the next message of `from`; messages of other ranks are kept
+  // Returns the bodies of all ranks, in rank order, on rank 0; nothing on other ranks.
   std::vector<std::string> wait_gather_to_root(std::string const& mine);
-  // What rank 0 has to say, at all ranks.
+  // Returns the body of rank 0 on all ranks.
   std::string wait_broadcast(std::string const& body);
-  // What each has to say, in rank order, at all ranks.
+  // Returns the bodies of all ranks, in rank order, on all ranks.
   std::vector<std::string> wait_allgather(std::string const& mine);
 
-  // What has come and nobody has asked for, those of each sender in order: of ranks that have ended their
-  // ControlChannel, and gone on over the same transport.
+  // Returns the messages that have arrived and were not received, in order for each sender. They belong to ranks that
+  // have ended their ControlChannel and continue to use the transport.
   std::deque<TransportMessage> take_unread();
 
  private:
-  bool poll();  // what has arrived
+  bool poll();  // stores the messages that have arrived
 
   Transport& transport_;
   double timeout_s_;

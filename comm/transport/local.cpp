@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/transport/local.hpp"
+#include "comm/transport/all_transports.hpp"
 
 #include <xxhash.h>
 
@@ -13,6 +13,7 @@ namespace {
 
 using Mailboxes = std::vector<std::unique_ptr<Mailbox>>;
 
+// A transport between threads of one process: senders write into the mailbox of the receiver.
 class Local final : public Transport {
  public:
   Local(Rank rank, std::shared_ptr<Mailboxes> mailboxes, std::shared_ptr<LocalNetwork> network)
@@ -57,7 +58,7 @@ class Local final : public Transport {
           (*mailboxes)[to]->lost(from, departure);
         });
       } else {
-        mailbox(Rank{to}).wake();  // who waits for room here has to see that there will be none
+        mailbox(Rank{to}).wake();  // a sender that waits for room must see that this rank has left
       }
     }
   }

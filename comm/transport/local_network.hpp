@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies between the ranks of one process: nothing, or a simulated network that decides when things arrive.
+// The network between ranks of one process, in place of direct delivery: a simulated one that decides when messages
+// arrive.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,17 @@
 
 namespace gpups::comm {
 
+// Delivers messages and announcements of bulk data later.
 class LocalNetwork {
  public:
   virtual ~LocalNetwork() = default;
 
-  // Calls `arrive` once, later. What is carried in order between the same two ranks arrives in that order. digest: of
-  // what is carried, so that two runs can be compared.
+  // Calls `arrive` once, later. Deliveries with kFifo between the same two ranks keep their order. digest: a digest of
+  // the content, with which two runs can be compared.
   enum class Order { kFifo, kFree };
   virtual void deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) = 0;
 
-  // A rank is looking for what has arrived. Lets time pass if nobody else does.
+  // A rank checks for arrivals. If no thread advances the simulated time, this call does.
   virtual void poll() = 0;
 };
 

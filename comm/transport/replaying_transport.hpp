@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport from which a ControlChannel has received messages that were meant for what comes after it: gives those
-// first.
+// A transport that first returns messages which a ControlChannel has received before on the same transport.
 #pragma once
 
 #include <deque>
@@ -14,9 +13,10 @@
 
 namespace gpups::comm {
 
+// Wraps a transport.
 class ReplayingTransport final : public Transport {
  public:
-  // received: those of each sender in order.
+  // received: the messages to return first, in order for each sender.
   ReplayingTransport(std::unique_ptr<Transport> transport, std::deque<TransportMessage> received)
       : transport_(std::move(transport)), received_(std::move(received)) {}
 

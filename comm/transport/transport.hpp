@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small host messages between ranks, of any size up to kMessageBytesMax, unknown to the receiver beforehand.
-// Messages from one rank to another arrive once each and in order; between different pairs there is no order.
+// Small messages in host memory between ranks, of up to kMessageBytesMax bytes. Receivers need not know their sizes
+// beforehand. Messages from one rank to another arrive once each and in order; between different pairs of ranks there
+// is no order.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +20,29 @@ struct TransportMessage {
   std::string body;
 };
 
+// The transport of one rank.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual Rank rank() const = 0;
   virtual int size() const = 0;
 
-  // Queues a message for `to`, which may be this rank. False: no room now, progress and try again; the queue holds
-  // a bounded number of messages. Throws PeerLost when `to` has left. REQUIRES: to < size(), body <= kMessageBytesMax.
+  // Queues a message for `to`, which may be this rank. Returns false if the bounded queue is full: call receive(), then
+  // try again. Throws PeerLost if `to` has left. REQUIRES: to < size(), body <= kMessageBytesMax.
   virtual bool send(Rank to, std::string const& body) = 0;
 
-  // The next message that has arrived, or nothing. Throws PeerLost when a rank has failed and all that it sent has been
-  // received.
+  // Returns the next message that has arrived, or nothing. Makes progress. Throws PeerLost once a rank has failed and
+  // all of its messages have been received.
   virtual std::optional<TransportMessage> receive() = 0;
 
-  // `wake` is called, from any thread, when a message may have arrived or room may have come. What comes over a network
-  // may be noticed by receive() only: see WakeupEvent for how to sleep until there is something.
+  // Sets a function that is called, from any thread, when a message may have arrived or a queue may have room. Messages
+  // from a network may be noticed by receive() only; see WakeupEvent for how to sleep until one arrives.
   virtual void on_arrival(std::function<void()> wake) = 0;
 
-  // Leaves the group. Any thread.
+  // Leaves the group in order. Any thread.
   virtual void leave() = 0;
-  // Leaves the group because of `at_fault`, this rank or one that it has lost: what the others' PeerLost will say. The
-  // first call counts, but one after a regular end does too. Any thread.
+  // Leaves the group because of `at_fault`, which is this rank or a lost one; the PeerLost of other ranks has this
+  // reason. Only the first call has an effect, except that an error after leave() is still sent. Any thread.
   virtual void fail(Rank at_fault, std::string const& why) = 0;
 };
 

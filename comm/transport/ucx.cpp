@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/transport/ucx.hpp"
+#include "comm/transport/all_transports.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -15,11 +15,13 @@
 namespace gpups::comm {
 namespace {
 
-// A receiver tells what it has taken this often, and whenever a sender wants to know.
+// A receiver returns credits after so many messages, and whenever a sender requests them.
 constexpr std::size_t kMessagesPerCredit = kQueuedMessagesMax / 4;
 constexpr std::chrono::seconds kFailureReportGrace(5);
-constexpr char const* kWrong = "it sent what cannot be right";
+constexpr char const* kWrong = "it sent an invalid message";
 
+// A transport over active messages. Flow control: a sender has at most kQueuedMessagesMax messages in flight to a
+// receiver, and the receiver returns credits for those that it has received.
 class Ucx final : public Transport {
  public:
   Ucx(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<FailureDetector> failure_detector)
@@ -28,7 +30,7 @@ class Ucx final : public Transport {
         peers_(static_cast<std::size_t>(ucx_->size())) {
     auto const on = [this](AmKind kind, void (Ucx::*handler)(AmHeader const&, AmArrival const&)) {
       ucx_->handle(kind, [this, handler](AmHeader const& header, AmArrival const& arrival) {
-        // Only messages may be large; this rank reaches itself without the link.
+        // Only messages may be remote, and this rank sends nothing to itself over the network.
         bool const is_possible = header.from != rank() && (!arrival.remote || header.kind == AmKind::kMessage);
         if (is_possible) return (this->*handler)(header, arrival);
         ucx_->drop(arrival);
@@ -41,7 +43,7 @@ class Ucx final : public Transport {
     on(AmKind::kEnd, &Ucx::on_end);
     ucx_->on_peer_error(this, [this](Rank peer, std::string const& what) { set_ended(peer, PeerLost(peer, what)); });
     ucx_->on_broken([this](Rank peer, std::string const& what) {
-      if (broken_connections_.size() >= peers_.size()) return;  // more than one for each would say nothing new
+      if (broken_connections_.size() >= peers_.size()) return;  // one for each rank is enough
       broken_connections_.push_back(
           {peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
     });
@@ -110,7 +112,7 @@ class Ucx final : public Transport {
       last_ = from;
       return message;
     }
-    return std::nullopt;  // what is ready lies behind what is not
+    return std::nullopt;  // ready messages come after one that has not arrived
   }
 
   void on_arrival(std::function<void()> wake) override { wake_.set(std::move(wake)); }
@@ -123,26 +125,27 @@ class Ucx final : public Transport {
     bool ready;
   };
   struct Peer {
-    std::uint64_t sent = 0, received = 0;              // messages; each bears its number
-    std::deque<std::shared_ptr<QueuedMessage>> inbox;  // in the order in which they were sent; null: has not come
-    std::size_t inbox_bytes = 0;                       // of them, as their sender says
-    std::size_t in_flight = 0, bytes_in_flight = 0;    // sent, and not yet taken as far as we know
-    bool rejected = false;                             // send() has said so since
-    std::size_t consumed = 0, bytes_consumed = 0;      // not yet told
+    std::uint64_t sent = 0, received = 0;              // messages; the sender numbers them
+    std::deque<std::shared_ptr<QueuedMessage>> inbox;  // in the order of sending; null: has not arrived
+    std::size_t inbox_bytes = 0;                       // of the inbox, from the headers
+    std::size_t in_flight = 0, bytes_in_flight = 0;    // sent, and no credit returned
+    bool rejected = false;                             // send() has returned false since the last credit
+    std::size_t consumed = 0, bytes_consumed = 0;      // received, and no credit returned
     bool credit_requested = false, credit_in_flight = false;
     std::optional<PeerLost> ended;
   };
 
-  // Its next message is here.
+  // Returns whether the next message of the peer has arrived.
   static bool is_ready(Peer const& peer) {
     return !peer.inbox.empty() && peer.inbox.front() != nullptr && peer.inbox.front()->ready;
   }
 
   void on_message(AmHeader const& header, AmArrival const& arrival) {
     Peer& peer = peers_[number(header.from)];
-    // A network of several ways may let them overtake each other.
+    // Messages may arrive out of order on a network with several paths.
     std::uint64_t const position = header.number - peer.received;
-    // Twice what a sender may have under way: it does not keep to the rules. Memory is taken on its word.
+    // A sender that exceeds its credits twofold violates the protocol. The bound limits the memory that is allocated
+    // from its headers.
     bool const is_over_limit = arrival.bytes > kMessageBytesMax ||
                                peer.inbox_bytes + arrival.bytes > 2 * kMessageBytesMax ||
                                position >= 2 * kQueuedMessagesMax;
@@ -150,8 +153,8 @@ class Ucx final : public Transport {
         header.number < peer.received || (position < peer.inbox.size() && peer.inbox[position] != nullptr);
     if (is_over_limit || is_duplicate) {
       ucx_->drop(arrival);
-      return set_ended(header.from, PeerLost(header.from, is_duplicate ? "a message of it came twice"
-                                                                       : "it sent more than there is room for"));
+      return set_ended(header.from, PeerLost(header.from, is_duplicate ? "it sent a message twice"
+                                                                       : "it sent more than its credits allow"));
     }
     auto const queued =
         std::make_shared<QueuedMessage>(QueuedMessage{std::string(arrival.bytes, '\0'), !arrival.remote});
@@ -185,7 +188,7 @@ class Ucx final : public Transport {
   }
   void return_credit(Rank to) {
     Peer& peer = peers_[number(to)];
-    // One at a time: whoever does not read them gets no pile of them.
+    // One credit message at a time, so that they do not pile up at a peer that does not read them.
     if (peer.consumed == 0 || peer.ended || peer.credit_in_flight) return;
     peer.credit_requested = false;
     peer.credit_in_flight = true;
@@ -206,7 +209,7 @@ class Ucx final : public Transport {
   void on_credit(AmHeader const& header, AmArrival const&) {
     Peer& peer = peers_[number(header.from)];
     if (header.number > peer.in_flight || header.bytes > peer.bytes_in_flight) {
-      return set_ended(header.from, PeerLost(header.from, "it has taken more than was sent"));
+      return set_ended(header.from, PeerLost(header.from, "it returned credits for more than was sent"));
     }
     peer.in_flight -= header.number;
     peer.bytes_in_flight -= header.bytes;
@@ -215,21 +218,21 @@ class Ucx final : public Transport {
 
   void on_end(AmHeader const& header, AmArrival const& arrival) {
     std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.bytes});
-    // A regular end is nobody else's.
+    // A rank can leave in order only for itself.
     if (header.number >= peers_.size() || (why.empty() && header.number != number(header.from))) {
       return set_ended(header.from, PeerLost(header.from, kWrong));
     }
     set_ended(header.from, PeerLost(Rank{static_cast<std::uint32_t>(header.number)}, why));
   }
 
-  // An operation's end is called back by the link, which may outlive this object.
+  // The worker calls back when an operation ends, perhaps after this object is destroyed.
   std::function<void()> guarded(std::function<void()> then) {
     return [alive = alive_, then = std::move(then)] {
       if (*alive) then();
     };
   }
 
-  // A rank takes and sends no more; an error replaces a regular end.
+  // Marks a rank as ended. An error replaces an orderly leave.
   void set_ended(Rank peer, PeerLost const& departure) {
     std::lock_guard lock(ucx_->mutex());
     auto& ended = peers_[number(peer)].ended;
@@ -238,8 +241,8 @@ class Ucx final : public Transport {
     if (!departure.why().empty()) failures_.emplace_back(peer, departure);
     wake_();
   }
-  // Most connections fail because their other end is lost, perhaps for another's sake: who knows better has some time
-  // to say so.
+  // Reports broken connections after a grace period. Most connections break because their peer is lost, perhaps because
+  // of another rank; the failure detector or the peer usually reports the reason first.
   void expire_broken() {
     if (broken_connections_.empty() ||
         broken_connections_.front().since + kFailureReportGrace > std::chrono::steady_clock::now())
@@ -277,9 +280,10 @@ class Ucx final : public Transport {
     std::string why;
     std::chrono::steady_clock::time_point since;
   };
-  std::deque<BrokenConnection> broken_connections_;  // connections, the first to fail first
-  std::vector<std::pair<Rank, PeerLost>> failures_;  // who said it, or is it; in the order in which they became known
-  std::optional<std::string> ended_;                 // this rank has left, and why
+  std::deque<BrokenConnection> broken_connections_;  // ascending by time
+  std::vector<std::pair<Rank, PeerLost>>
+      failures_;                      // the reporter, or the lost rank itself; in the order of the reports
+  std::optional<std::string> ended_;  // why this rank has left; empty text: in order
   Callback wake_;
 };
 

@@ -14,16 +14,16 @@ namespace gpups::comm {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x73707567;  // "gups"
-// A stranger's session differs in about half of the 64 bits, and in so few by a chance of 3e-10; what was this job's
-// and has changed on the way differs in few.
+// The session of another job differs in about half of the 64 bits; the chance that it differs in so few is 3e-10. A
+// session of this job that was corrupted differs in few.
 constexpr int kChangedBitsMax = 8;
-constexpr std::size_t kCommonBytes = offsetof(AmWireHeader, from);  // that every protocol has
+constexpr std::size_t kCommonBytes = offsetof(AmWireHeader, from);  // equal in every protocol version
 
 static_assert(std::is_trivially_copyable_v<AmWireHeader> && sizeof(AmWireHeader) == 64);
 
 }  // namespace
 
-// other: whose key it is, together with this rank.
+// Returns the MAC with the pair key of `other`, for the receiver `to`.
 std::uint64_t HeaderMac::mac_of(Rank other, Rank to, AmWireHeader const& header) const {
   std::array<std::uint64_t, sizeof(AmWireHeader) / 8> words;
   std::memcpy(words.data(), &header, sizeof header);
@@ -48,7 +48,7 @@ AmWireHeader HeaderMac::sign(Rank to, AmHeader const& header, std::size_t body_b
   return made;
 }
 
-// Says who made a header whose mac is wrong, and what is wrong with it, as far as that can be told.
+// Finds the sender of a header with a wrong MAC, and what is wrong with it, as far as possible.
 void HeaderMac::diagnose(AmWireHeader const& header, Verified& verified) const {
   auto const wrong = [&](Rank from, std::string what) {
     verified.verdict = Verified::Verdict::kWrong;
@@ -57,16 +57,16 @@ void HeaderMac::diagnose(AmWireHeader const& header, Verified& verified) const {
   };
   bool const names_rank = number(header.from) < keys_.size();
   if (header.magic == kMagic && header.protocol != kUcxProtocol && names_rank) {
-    return wrong(header.from, fmt::format("it speaks version {} of the data protocol and this rank version {}",
+    return wrong(header.from, fmt::format("it uses version {} of the data protocol, and this rank version {}",
                                           header.protocol, kUcxProtocol));
   }
-  constexpr char const* kChanged = "the header of something from it was changed on the way, or somebody poses as it";
+  constexpr char const* kChanged = "a header from it was corrupted on the way, or another process claims to be it";
   for (std::uint32_t rank = 0; rank < keys_.size(); ++rank) {
     AmWireHeader other = header;
     other.from = Rank{rank};
     if (mac_of(Rank{rank}, me_, other) == header.mac) return wrong(Rank{rank}, kChanged);
     if (mac_of(Rank{rank}, me_, header) == header.mac) {
-      return wrong(Rank{rank}, fmt::format("it poses as rank {}", number(header.from)));
+      return wrong(Rank{rank}, fmt::format("it claims to be rank {}", number(header.from)));
     }
   }
   if (names_rank) wrong(header.from, kChanged);
@@ -86,7 +86,7 @@ HeaderMac::Verified HeaderMac::open(void const* data, std::size_t bytes, std::si
     if (header.has_check != 0) verified.checksum = header.checksum;
     if (header.body_bytes == body_bytes && static_cast<std::size_t>(header.kind) < kAmKinds) return verified;
     verified.verdict = Verified::Verdict::kWrong;
-    verified.wrong = fmt::format("it sent {} bytes where its header says {}", body_bytes, header.body_bytes);
+    verified.wrong = fmt::format("it sent {} bytes, but its header gives {}", body_bytes, header.body_bytes);
     return verified;
   }
   diagnose(header, verified);
@@ -96,7 +96,7 @@ HeaderMac::Verified HeaderMac::open(void const* data, std::size_t bytes, std::si
 std::string name_of(AmKind kind, std::size_t body_bytes) {
   char const* const name = kind == AmKind::kMessage                              ? "a message"
                            : kind == AmKind::kData || kind == AmKind::kBulkPiece ? "bulk data"
-                                                                                 : "a notice";
+                                                                                 : "a control message";
   return fmt::format("{} of {} bytes", name, body_bytes);
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies before everything that a rank sends over UCX, and how its receiver knows who made it and that nothing was
-// changed on the way.
+// The header of every active message on the wire, and its authentication.
 //
-// A header is sealed with a key that only the two ranks of its pair have, so that nobody else can make one. The body
-// has a checksum, which the mac covers: it finds what a network or memory changes, and not what somebody changes who
-// wants to.
+// The header MAC needs a key that only the two ranks of a pair have, so that no other process can make a header. The
+// body has a checksum, which the MAC covers: it detects corruption by a network or memory, but not deliberate changes.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +17,10 @@
 
 namespace gpups::comm {
 
-// Of headers, of the messages behind them, and of who sends what when. The join compares it.
+// The version of headers, of messages, and of the protocol between ranks. The join compares it.
 inline constexpr std::uint16_t kUcxProtocol = 5;
 
-// As it lies in memory. Magic, protocol and session lie where every protocol has them.
+// The layout on the wire. Magic, protocol and session have the same offsets in every protocol version.
 struct AmWireHeader {
   std::uint32_t magic;
   std::uint16_t protocol;
@@ -34,26 +32,30 @@ struct AmWireHeader {
   std::uint64_t bytes;
   std::uint64_t body_bytes;
   std::uint64_t checksum;
-  std::uint64_t mac;  // of all before it, and of the receiver's rank
+  std::uint64_t mac;  // of all fields before it and of the rank of the receiver
 };
 
+// Signs headers of this rank, and verifies those that arrive.
 class HeaderMac {
  public:
-  // keys: by rank, that of the pair.
+  // keys[r]: the pair key with rank r.
   HeaderMac(Rank me, std::uint64_t session, std::vector<HashKey> keys)
       : me_(me), session_(session), keys_(std::move(keys)) {}
 
+  // Returns the signed header of a message to `to`.
   AmWireHeader sign(Rank to, AmHeader const& header, std::size_t body_bytes,
                     std::optional<std::uint64_t> checksum) const;
 
-  // What a header is that has arrived, with a body of so many bytes.
+  // The result of the verification. kValid: the header is authentic. kForeign: it is from another job or no gpups
+  // header at all, to be ignored. kWrong: it is corrupted, forged or of another version.
   struct Verified {
     enum class Verdict { kValid, kForeign, kWrong };
     Verdict verdict = Verdict::kForeign;
-    AmHeader header{};  // kWrong: only `from` can be believed
+    AmHeader header{};  // kWrong: use only `from`
     std::optional<std::uint64_t> checksum{};
-    std::string wrong{};  // in words that do not name the rank
+    std::string wrong{};  // what is wrong, without the number of the rank
   };
+  // Verifies a header that has arrived with a body of `body_bytes` bytes.
   Verified open(void const* data, std::size_t bytes, std::size_t body_bytes) const;
 
  private:
@@ -65,7 +67,7 @@ class HeaderMac {
   std::vector<HashKey> keys_;
 };
 
-// What a body is called in messages: "bulk data of 12 bytes".
+// Returns a name for a message in error texts, such as "bulk data of 12 bytes".
 std::string name_of(AmKind kind, std::size_t body_bytes);
 
 }  // namespace gpups::comm

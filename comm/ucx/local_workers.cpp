@@ -24,7 +24,7 @@ class LocalWorkers {
     }
     thread_ = std::thread([this] { run_progress(); });
   }
-  // UCX stays to the end of the process, its thread too, where something of a link is still under way.
+  // Waits a moment for pending operations. Workers with pending operations stay until the end of the process.
   ~LocalWorkers() {
     auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     while (!idle() && std::chrono::steady_clock::now() < end) std::this_thread::yield();

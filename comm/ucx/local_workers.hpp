@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connected ends of a UCX network in one process, for tests.
+// UCX workers of one process that are connected to each other, for tests.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace gpups::comm {
 
-// In rank order. A thread lets all of them progress, as each would in a process of its own, until the last has gone.
+// Creates the workers, in rank order. A thread makes progress for all of them, as separate processes would, until the
+// last one is destroyed.
 std::vector<std::shared_ptr<UcxWorker>> make_local_ucx_workers(int ranks);
 
 }  // namespace gpups::comm

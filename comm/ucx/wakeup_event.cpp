@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/ucx/wakeup_event.hpp"
-
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <ucp/api/ucp.h>
@@ -9,6 +7,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "comm/ucx/worker.hpp"
 #include "kernels/check.hpp"
@@ -16,12 +16,13 @@
 namespace gpups::comm {
 namespace {
 
+// Sleeps in poll() on the event descriptor of UCX and on one for signal().
 class UcxWakeupEvent final : public WakeupEvent {
  public:
   UcxWakeupEvent(UcxWorker& ucx, ucp_worker_h worker)
       : ucx_(ucx), worker_(worker), signaled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     GPUPS_REQUIRE(signaled_ >= 0 && ucp_worker_get_efd(worker_, &arrived_) == UCS_OK,
-                  "a rank cannot sleep until something arrives ({}): allow more open files (ulimit -n)",
+                  "a rank cannot wait for messages without an event descriptor ({}): allow more open files (ulimit -n)",
                   std::strerror(errno));
   }
   ~UcxWakeupEvent() override { ::close(signaled_); }
@@ -45,7 +46,7 @@ class UcxWakeupEvent final : public WakeupEvent {
   }
 
  private:
-  // False where something has arrived meanwhile.
+  // Returns false if a message has arrived meanwhile.
   bool arm() {
     std::lock_guard lock(ucx_.mutex());
     return ucp_worker_arm(worker_) == UCS_OK;
@@ -58,7 +59,7 @@ class UcxWakeupEvent final : public WakeupEvent {
 
   UcxWorker& ucx_;
   ucp_worker_h const worker_;
-  int const signaled_;  // an event of the kernel
+  int const signaled_;  // an eventfd
   int arrived_ = -1;
   std::atomic<bool> signaled_flag_ = false, sleeping_ = false;
 };

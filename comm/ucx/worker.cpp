@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/ucx/wakeup_event.hpp"
 #include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
 
@@ -19,9 +18,9 @@ namespace {
 
 constexpr unsigned kActiveMessage = 1;
 constexpr std::size_t kUnhandledMax = std::size_t{1} << 16;
-// UCX may let wait what may go at once, but not what is this small: two more messages take longer than copying it does.
-// (Measured on two cores with 20 KB: a sum takes .014 ms in place of .016 over shared memory, .028 in place of .099
-// over TCP. 32 KB are faster over shared memory when they wait.)
+// UCX may use rendezvous for eager messages, but not for messages up to this size: two more messages take longer than a
+// copy. (Measured on two cores with 20 KB: an allreduce takes .014 ms instead of .016 over shared memory, and .028
+// instead of .099 over TCP. With 32 KB, rendezvous is faster over shared memory.)
 constexpr std::size_t kAlwaysEagerBytesMax = std::size_t{24} << 10;
 
 void check(ucs_status_t status, char const* what) {
@@ -30,7 +29,7 @@ void check(ucs_status_t status, char const* what) {
 }
 
 std::string corruption_text(AmKind kind, std::size_t bytes) {
-  return fmt::format("{} from it was changed on the way: look for broken memory or a broken network",
+  return fmt::format("{} from it was corrupted on the way: check the memory of both machines and the network",
                      name_of(kind, bytes));
 }
 
@@ -45,7 +44,7 @@ struct UcxWorker::Native {
   static void failed(void* peer, ucp_ep_h endpoint, ucs_status_t status);
   static void sent(void* request, ucs_status_t status, void* operation);
   static void fetched(void* request, ucs_status_t status, std::size_t bytes, void* operation);
-  // Whom an endpoint's failure is of; lives as long as the process, since UCX may speak of it late.
+  // Identifies the peer in callbacks of an endpoint. Lives as long as the process, since UCX may report failures late.
   struct Peer {
     UcxWorker* ucx;
     Rank rank;
@@ -53,14 +52,14 @@ struct UcxWorker::Native {
   std::vector<std::unique_ptr<Peer>> peers;
 };
 
-// What happens when an operation is over. It lives until then.
+// A pending send or fetch. It deletes itself at its end.
 struct UcxWorker::Operation {
   UcxWorker* ucx;
   Rank peer;
-  AmWireHeader header;  // of what is sent
+  AmWireHeader header;  // of a send
   std::function<void()> then;
   std::string body{};
-  AmArrival fetching{};  // what is fetched, and where to
+  AmArrival fetching{};  // of a fetch, with `to` as destination
   void* to = nullptr;
 
   void end(ucs_status_t status) {
@@ -76,10 +75,10 @@ struct UcxWorker::Operation {
 };
 
 UcxWorker::UcxWorker() : native_(std::make_unique<Native>()), handlers_(kAmKinds) {
-  // Connections that fail are reported by us, with the rank.
+  // This library reports failed connections itself, with the rank.
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_FATAL;
-  // Else connect() blocks for minutes where a machine is gone, and the watch's word of it is not heard. (UCX 1.13 heeds
-  // this in the environment alone, not in ucp_config_modify().) Does nothing where the user has set it.
+  // Otherwise connect() blocks for minutes if a machine is down, and delays the report of the failure detector. UCX
+  // 1.13 reads this option only from the environment, not from ucp_config_modify(). A value set by the user is kept.
   setenv("UCX_TCP_CONN_NB", "y", 0);
   ucp_params_t wanted{};
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
@@ -87,12 +86,12 @@ UcxWorker::UcxWorker() : native_(std::make_unique<Native>()), handlers_(kAmKinds
   check(ucp_init(&wanted, nullptr, &native_->context), "start");
   ucp_context_attr_t can{};
   can.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
-  check(ucp_context_query(native_->context, &can), "tell which memory it reaches");
+  check(ucp_context_query(native_->context, &can), "list the memory types that it supports");
   reaches_gpus_ = UCS_BIT(UCS_MEMORY_TYPE_CUDA) & can.memory_types;
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  check(ucp_worker_create(native_->context, &worker, &native_->worker), "make a worker");
+  check(ucp_worker_create(native_->context, &worker, &native_->worker), "create a worker");
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = kActiveMessage;
@@ -101,7 +100,7 @@ UcxWorker::UcxWorker() : native_(std::make_unique<Native>()), handlers_(kAmKinds
   check(ucp_worker_set_am_recv_handler(native_->worker, &handler), "receive");
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;
-  check(ucp_worker_get_address(native_->worker, &address, &bytes), "tell its address");
+  check(ucp_worker_get_address(native_->worker, &address, &bytes), "get its address");
   address_.assign(reinterpret_cast<char const*>(address), bytes);
   ucp_worker_release_address(native_->worker, address);
 }
@@ -120,16 +119,16 @@ void UcxWorker::connect(Rank me, std::uint64_t session, std::vector<PeerAddress>
     wanted.field_mask =
         UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     wanted.address = reinterpret_cast<ucp_address_t const*>(peer.address.data());
-    // UCX's shared memory does not know of peers that fail, and is left out where one asks for it.
+    // UCX does not use its shared memory transports if failures of peers are to be reported.
     wanted.err_mode = peer.same_machine ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
     wanted.err_handler.cb = Native::failed;
     wanted.err_handler.arg = native_->peers.back().get();
     ucp_ep_h endpoint = nullptr;
     ucs_status_t const status = ucp_ep_create(native_->worker, &wanted, &endpoint);
-    GPUPS_REQUIRE(status == UCS_OK,
-                  "rank {} has no way to rank {} (UCX: {}): let both have a network in common, see UCX_NET_DEVICES and "
-                  "UCX_TLS",
-                  number(me), number(rank), ucs_status_string(status));
+    GPUPS_REQUIRE(
+        status == UCS_OK,
+        "rank {} cannot connect to rank {} (UCX: {}): give both a common network, see UCX_NET_DEVICES and UCX_TLS",
+        number(me), number(rank), ucs_status_string(status));
     endpoints_.push_back(endpoint);
   }
 }
@@ -212,8 +211,8 @@ void UcxWorker::send(Rank to, AmKind kind, std::uint64_t number, std::uint64_t c
   begin_send(protocol, to, operation, operation->body.data(), operation->body.size());
 }
 
-// Large bulk data have none within a machine: there they are only copied from memory to memory, and reading them twice
-// more costs a third of the speed (12.4 GiB/s, 8.5 with checksums, where a core reads 20).
+// Large bulk data within a machine have no checksum: they are only copied between memories, and two more passes over
+// them cost a third of the speed (12.4 GiB/s without checksums, 8.5 with them, on a core that reads 20 GiB/s).
 std::optional<std::uint64_t> UcxWorker::checksum_of(Rank to, AmKind kind, void const* data, std::size_t bytes) const {
   bool const is_bulk = kind == AmKind::kData || kind == AmKind::kBulkPiece;
   if (is_bulk && bytes > kEagerBytesMax && same_machine_[number(to)]) return std::nullopt;
@@ -252,7 +251,7 @@ void UcxWorker::drop(AmArrival const& arrival) {
   std::lock_guard lock(mutex_);
   if (!arrival.remote) return;
   if (arrival.data == handling_) {
-    handling_ = nullptr;  // the handler's end drops it
+    handling_ = nullptr;  // dropped when the handler returns
   } else {
     ucp_am_data_release(native_->worker, arrival.data);
   }
@@ -267,7 +266,7 @@ bool UcxWorker::progress() {
 
 std::unique_ptr<WakeupEvent> UcxWorker::make_wakeup_event() { return make_ucx_wakeup_event(*this, native_->worker); }
 
-// Says whether nothing is left over.
+// Closes all endpoints; returns whether no operation is pending.
 bool UcxWorker::close() {
   if (abandoned_ || open_ > 0) return false;
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -297,7 +296,7 @@ UcxWorker::~UcxWorker() {
     ucp_worker_destroy(native_->worker);
     ucp_cleanup(native_->context);
   } else {
-    // UCX stops the process where a worker is destroyed that still has something under way.
+    // UCX aborts the process if a worker with pending operations is destroyed, so it is leaked.
     static std::vector<std::unique_ptr<Native>> leaked;
     static std::mutex left_over_mutex;
     std::lock_guard left_over_lock(left_over_mutex);
@@ -308,7 +307,7 @@ UcxWorker::~UcxWorker() {
 }  // namespace gpups::comm
 
 #ifdef __SANITIZE_ADDRESS__
-// UCX keeps some memory to the end of the process.
+// UCX keeps some memory until the end of the process.
 extern "C" char const* __lsan_default_suppressions();
 extern "C" char const* __lsan_default_suppressions() { return "leak:libucs\nleak:libuct\nleak:libucp\nleak:libpmix\n"; }
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's end of a UCX network: sends to the other ranks, and hands on what arrives. Shared memory between ranks
-// of one machine, RDMA or TCP between machines: UCX chooses.
+// The UCX worker of a rank: its connections to other ranks. UCX chooses shared memory between ranks of one machine, and
+// RDMA or TCP between machines.
 //
-// Any thread may call it; what arrives is handed on by whoever calls progress(). Peers that fail are not found out here
-// (shared memory cannot tell): that is the watch's work.
+// Thread-safe; handlers run in the thread that calls progress(). The worker does not detect lost peers, since UCX
+// cannot do so over shared memory; the failure detector does.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +21,27 @@
 #include "comm/ucx/header_mac.hpp"
 #include "gpups/types.hpp"
 
+struct ucp_worker;
+
 namespace gpups::comm {
 
+// ActiveMessages over UCX.
 class UcxWorker final : public ActiveMessages {
  public:
   struct PeerAddress {
     std::string address;
     bool same_machine;
-    HashKey key;  // that only it and this rank have
+    HashKey key;  // the pair key
   };
-  // Throws Error where UCX cannot start.
+  // Throws Error if UCX cannot start.
   UcxWorker();
-  // Ends the connections once what was sent has arrived, for a second at most. What is still under way then is left to
-  // the end of the process, and so is all of it after abandon().
+  // Flushes and closes the connections, for at most a second. A worker with pending operations, or after abandon(), is
+  // leaked until the end of the process.
   ~UcxWorker() override;
 
-  // For others to connect to.
+  // Returns the address to which other ranks connect.
   std::string const& address() const { return address_; }
-  // Peers in rank order, this one included.
+  // Connects to all ranks. peers: in rank order, including this rank. Throws Error if UCX cannot connect to a rank.
   void connect(Rank me, std::uint64_t session, std::vector<PeerAddress> const& peers);
 
   Rank rank() const override { return me_; }
@@ -52,7 +55,7 @@ class UcxWorker final : public ActiveMessages {
   void drop(AmArrival const& arrival) override;
   bool reaches(Device device) const override { return device.is_host() || reaches_gpus_; }
   bool progress() override;
-  // Operations that are not over.
+  // Returns the number of pending operations.
   std::size_t open() const { return open_; }
   void on_broken(std::function<void(Rank peer, std::string const& what)> broken) override {
     std::lock_guard lock(mutex_);
@@ -61,7 +64,7 @@ class UcxWorker final : public ActiveMessages {
   void on_peer_error(void const* listener, OnPeerError wrong) override;
   void abandon() override { abandoned_ = true; }
 
-  // For the thread that calls progress(): sleeps until there is something to do.
+  // Creates an event on which the thread that calls progress() sleeps.
   std::unique_ptr<WakeupEvent> make_wakeup_event();
 
   std::recursive_mutex& mutex() override { return mutex_; }
@@ -86,12 +89,15 @@ class UcxWorker final : public ActiveMessages {
   std::vector<Handler> handlers_;
   std::function<void(Rank, std::string const&)> broken_;
   std::map<void const*, OnPeerError> on_wrong_;
-  std::vector<AmArrival> unhandled_;  // of a kind that nobody takes any more; their senders wait
+  std::vector<AmArrival> unhandled_;  // remote messages without a handler; their senders wait
   std::size_t open_ = 0;
-  void* handling_ = nullptr;  // what a handler has been given
+  void* handling_ = nullptr;  // the bytes of the message whose handler runs
   bool reaches_gpus_ = false;
   bool arrived_ = false;
   bool abandoned_ = false;
 };
+
+// Creates a wakeup event that UCX signals when data arrive. `ucx` owns `worker` and must outlive the event.
+std::unique_ptr<WakeupEvent> make_ucx_wakeup_event(UcxWorker& ucx, ucp_worker* worker);
 
 }  // namespace gpups::comm

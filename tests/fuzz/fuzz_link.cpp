@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/bulk/ucx.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/transport/transport.hpp"
-#include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/support/fake_active_messages.hpp"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/bulk/device_fabric.hpp"
-#include "comm/bulk/ucx.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "comm/ucx/local_workers.hpp"
 #include "gpups/stream.hpp"

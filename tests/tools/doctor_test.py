@@ -171,7 +171,7 @@ class InAJob(DoctorTest):
         job = self.job(0, 2, self.free_port(), GPUPS_TOKEN_FILE=self.token())
         process = self.start(self.config, "--set", "cluster.join_timeout_s=1", **job)
         out = self.end(process, 2)
-        self.assertRegex(out, "(?s)^ok: rank 0: gpups 0.*problem: rank 0: rank 1 of 2 did not come within 1 s")
+        self.assertRegex(out, "(?s)^ok: rank 0: gpups 0.*problem: rank 0: rank 1 of 2 did not join within 1 s")
         self.assertEqual(out.count("rank 0: gpups 0."), 1, out)
 
     def test_reports_error_of_one_rank(self):

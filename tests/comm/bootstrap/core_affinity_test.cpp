@@ -55,7 +55,7 @@ TEST(CoreList, ParsesLinuxFiles) {
 
 TEST(CoreList, RejectsOtherText) {
   for (char const* text : {"a", "1,", ",1", "1,,2", "-1", "1-", "3-1", "1-2-3", "0x1", "0 1", "99999999999", "65536"}) {
-    test::expect_error([&] { parse_core_list(text); }, {text, "no set of cores", "0-3,8"});
+    test::expect_error([&] { parse_core_list(text); }, {text, "not a list of cores", "0-3,8"});
   }
 }
 

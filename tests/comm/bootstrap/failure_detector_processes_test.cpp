@@ -84,7 +84,7 @@ TEST(FailureDetectorProcesses, StoppedProcessIsLost) {
   JoinResult const joined = join_as_rank_zero(4, port, 4);
   joined.failure_detector->subscribe(log.events());
   children.signal(1, SIGSTOP);
-  EXPECT_EQ(log.in_order(1)[0], "1 lost: nothing was heard from it for 4 s: it hangs, or its link is cut");
+  EXPECT_EQ(log.in_order(1)[0], "1 lost: no heartbeat from it for 4 s: it hangs, or its link is cut");
   EXPECT_THAT(log.sorted(3), ElementsAre(HasSubstr("1 lost"), "2 left", "3 left"));
 }
 

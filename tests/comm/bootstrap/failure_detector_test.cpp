@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "comm/bootstrap/connection.hpp"
-#include "comm/bootstrap/heartbeat_hub.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "tests/comm/bootstrap/failure_detector_fixture.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
@@ -93,8 +92,8 @@ TEST(FailureDetector, LossIsReportedOnceWithItsCause) {
   job.watches[3].reset();
   EXPECT_THAT(job.log[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
   // Rank 1, which others have reported as lost, gets their reasons.
-  EXPECT_THAT(job.log[1]->sorted(2), ElementsAre("2 lost: it has given this rank up: the link to it broke",
-                                                 "3 lost: it has given this rank up: other words"));
+  EXPECT_THAT(job.log[1]->sorted(2), ElementsAre("2 lost: it considers this rank lost: the link to it broke",
+                                                 "3 lost: it considers this rank lost: other words"));
   job.watches[1].reset();
   EXPECT_TRUE(job.watches[0]->wait_all_left(60));
   EXPECT_THAT(job.log[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
@@ -176,10 +175,10 @@ TEST(FailureDetector, InvalidMessageMakesSenderLost) {
     Forged job;
     say(job.one);
     (void)job.one.exchange();
-    EXPECT_THAT(job.log.in_order(1), ElementsAre("1 lost: it sent what cannot be right"));
+    EXPECT_THAT(job.log.in_order(1), ElementsAre("1 lost: it sent an invalid message"));
     MembershipUpdate const told = job.next_update_for_two();
     EXPECT_EQ(told.rank, Rank{1});
-    EXPECT_EQ(told.why, "it sent what cannot be right");
+    EXPECT_EQ(told.why, "it sent an invalid message");
   };
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\0')); });
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\xff')); });

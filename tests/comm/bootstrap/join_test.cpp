@@ -176,8 +176,8 @@ TEST(Join, ErrorNamesProcessesWithSameRank) {
   auto const other = [](int rank, JoinRequest& request) {
     if (rank == 2) request.launch.rank = Rank{1};
   };
-  expect_rejected(join_all(4, other), {"two processes say that they are rank 1", "process 1001 on host host1",
-                                       "process 1002 on host host2"});
+  expect_rejected(join_all(4, other),
+                  {"two processes have rank 1", "process 1001 on host host1", "process 1002 on host host2"});
 }
 
 TEST(Join, ErrorListsMissingRanks) {
@@ -190,14 +190,14 @@ TEST(Join, ErrorListsMissingRanks) {
   outcomes[0] = zero.get();
   outcomes[1] = two.get();
   std::string const place = "rank 0 listens at 127.0.0.1:" + std::to_string(port);
-  expect_rejected(outcomes, {"ranks 1, 3 of 4 did not come within 0.5 s", place.c_str()});
+  expect_rejected(outcomes, {"ranks 1, 3 of 4 did not join within 0.5 s", place.c_str()});
 }
 
 TEST(Join, ErrorCountsManyMissingRanks) {
   auto request = request_of(0, 70'000, free_port());
   request.timeout_s = 0.1;
   std::string const error = start_join(request).get().error;
-  EXPECT_THAT(error, HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 69989 others of 70000 did not come"));
+  EXPECT_THAT(error, HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 69989 others of 70000 did not join"));
   EXPECT_LT(error.size(), 500U);
 }
 
@@ -227,7 +227,7 @@ TEST(Join, LostRankEndsJoinOfOthers) {
   outcomes[0] = zero.get();
   outcomes[1] = one.get();
   expect_rejected(outcomes,
-                  {"rank 2 is lost, process 1002 on host host2, before all ranks had come: its process ended"});
+                  {"rank 2 is lost, process 1002 on host host2, before all ranks had joined: its process ended"});
 }
 
 TEST(Join, ReportsLossOfRankZero) {
@@ -264,7 +264,7 @@ TEST(Join, ErrorNamesOccupiedPort) {
 TEST(Join, TimesOutWithoutRankZero) {
   auto request = request_of(1, 2, free_port());
   request.timeout_s = 0.2;
-  expect_error([&] { wait_join(request); }, {"rank 0 was not there within 0.2 s", "127.0.0.1", "refused"});
+  expect_error([&] { wait_join(request); }, {"rank 0 could not be reached within 0.2 s", "127.0.0.1", "refused"});
 }
 
 TEST(Join, ErrorNamesUnknownHost) {
@@ -280,7 +280,7 @@ TEST(Join, RejectsWildcardAddress) {
       auto request = request_of(rank, 2, 1);
       request.launch.hosts = {any};
       request.launch.token = "";
-      expect_error([&] { wait_join(request); }, {"MASTER_ADDR", any, "no address of a machine", "127.0.0.1"});
+      expect_error([&] { wait_join(request); }, {"MASTER_ADDR", any, "not the address of a machine", "127.0.0.1"});
     }
   }
 }

@@ -56,13 +56,13 @@ TEST(UnauthenticatedPeers, WithOtherTokenAreRejectedAtOnce) {
   auto wrong = request_of(1, 2, port);
   wrong.launch.token = "a guess";
   std::string const error = start_join(wrong).get().error;
-  EXPECT_THAT(error, HasSubstr("its token is another one"));
+  EXPECT_THAT(error, HasSubstr("its token differs"));
   auto one = start_join(request_of(1, 2, port));
   EXPECT_EQ(one.get().error, "");
   EXPECT_EQ(zero.get().error, "");
   std::string const said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("gpups: rejected 127.0.0.1:"));
-  EXPECT_THAT(said, HasSubstr("which says that it is rank 1 (its token is another one)"));
+  EXPECT_THAT(said, HasSubstr("which claims to be rank 1 (its token differs from the token of rank 0)"));
   EXPECT_THAT(said + error, Not(HasSubstr("a guess")));
   EXPECT_THAT(said + error, Not(HasSubstr("the token of the tests")));
 }
@@ -75,7 +75,7 @@ TEST(UnauthenticatedPeers, AreListedIfRanksAreMissing) {
   auto wrong = request_of(1, 2, port);
   wrong.launch.token = "a guess";
   start_join(wrong).get();
-  EXPECT_THAT(zero.get().error, HasSubstr("which says that it is rank 1 (its token is another one)"));
+  EXPECT_THAT(zero.get().error, HasSubstr("which claims to be rank 1 (its token differs from the token of rank 0)"));
 }
 
 // Listens in place of rank 0 and calls `answer` for the first connection. Returns the error of the rank that joins.
@@ -93,11 +93,11 @@ std::string join_to(std::function<void(Socket const&)> const& answer) {
 TEST(UnauthenticatedPeers, InPlaceOfRankZeroAreDetected) {
   EXPECT_THAT(join_to([](Socket const&) {}), HasSubstr("it closed the connection"));
   EXPECT_THAT(join_to([](Socket const& to) { send_all(to, "SSH-2.0-OpenSSH_9\r\n"); }),
-              HasSubstr("it is no gpups process"));
+              HasSubstr("it is not a gpups process"));
   EXPECT_THAT(join_to([](Socket const& to) { send_all(to, make_handshake(3)); }),
-              HasSubstr("its join protocol is 3 and not 2"));
+              HasSubstr("its join protocol is 3, not 2"));
   auto const silent = [](Socket const&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
-  EXPECT_THAT(join_to(silent), HasSubstr("it is silent"));
+  EXPECT_THAT(join_to(silent), HasSubstr("it did not answer in time"));
 }
 
 TEST(UnauthenticatedPeers, CannotImitateRankZero) {

@@ -112,7 +112,7 @@ TEST(NegotiateFabric, AllRanksGetFabricIfAllCan) {
 
 TEST(NegotiateFabric, NoRankTriesIfOneCannot) {
   expect_none(negotiate({on("a 1"), on("b 1"), on("a 1")}), "ranks 0 and 2 share a device", 0);
-  expect_none(negotiate({on("a 1"), on(""), on("a 2")}), "rank 1 is on the host", 0);
+  expect_none(negotiate({on("a 1"), on(""), on("a 2")}), "rank 1 uses the host", 0);
   expect_none(negotiate({on("a 1"), on("a 2", "its build has none")}), "rank 1: its build has none", 0);
   expect_none(negotiate({on("a 1"), on("a 2", "a\nline")}), "rank 1: a?line", 0);
 }
@@ -148,7 +148,8 @@ TEST(NegotiateFabric, ErrorNamesRankWithInvalidOffer) {
         ADD_FAILURE() << "the invalid offer of rank 1 was accepted";
       } catch (PeerError const& error) {
         EXPECT_EQ(error.peer(), Rank{1});
-        EXPECT_NE(std::string(error.what()).find("rank 1 said of its device what cannot be"), std::string::npos)
+        EXPECT_NE(std::string(error.what()).find("the description of the device of rank 1 is invalid"),
+                  std::string::npos)
             << error.what();
       }
     }

@@ -120,7 +120,7 @@ TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
           first ? begin_other() : begin_own();
           for (;;) ends[0]->progress();
         },
-        {"rank 1", "ready for another sum than others are"});
+        {"rank 1", "its allreduce differs from that of other ranks"});
   }
 }
 

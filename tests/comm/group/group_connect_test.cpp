@@ -50,9 +50,9 @@ TEST(GroupConnect, ReportsEndedRankAsLost) {
 
 TEST(GroupConnect, ReportsOwnFaultWithoutRoute) {
   Failure failure;
-  expect_error([&] { connect(failure); }, {"rank 0 has no way to rank 1"});
+  expect_error([&] { connect(failure); }, {"rank 0 cannot connect to rank 1"});
   EXPECT_EQ(failure.at_fault, Rank{0});
-  EXPECT_NE(failure.why.find("rank 0 has no way to rank 1"), std::string::npos);
+  EXPECT_NE(failure.why.find("rank 0 cannot connect to rank 1"), std::string::npos);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(HeaderMac, DetectsEveryChangedBit) {
 
 TEST(HeaderMac, DetectsOtherLength) {
   EXPECT_EQ(signed_by_one().open(6).verdict, Verdict::kWrong);
-  EXPECT_THAT(signed_by_one().open(6).wrong, HasSubstr("6 bytes where its header says 5"));
+  EXPECT_THAT(signed_by_one().open(6).wrong, HasSubstr("6 bytes, but its header gives 5"));
   auto const signed_header = signed_by_one();
   for (std::size_t bytes = 0; bytes < sizeof signed_header.header; ++bytes) {
     EXPECT_NE(mac_of_rank(0).open(&signed_header.header, bytes, 5).verdict, Verdict::kValid) << bytes;
@@ -100,14 +100,14 @@ TEST(HeaderMac, NamesRankThatPosesAsAnother) {
   auto const verified = signed_header.open();
   EXPECT_EQ(verified.verdict, Verdict::kWrong);
   EXPECT_EQ(verified.header.from, Rank{2});
-  EXPECT_EQ(verified.wrong, "it poses as rank 1");
+  EXPECT_EQ(verified.wrong, "it claims to be rank 1");
 }
 
 TEST(HeaderMac, ErrorNamesBothVersions) {
   Signed signed_header = signed_by_one();
   signed_header.header.protocol = 77;
   EXPECT_EQ(signed_header.open().wrong,
-            "it speaks version 77 of the data protocol and this rank version " + std::to_string(kUcxProtocol));
+            "it uses version 77 of the data protocol, and this rank version " + std::to_string(kUcxProtocol));
   // Also if headers of that version are longer or shorter.
   EXPECT_THAT(mac_of_rank(0).open(&signed_header.header, 24, 5).wrong, HasSubstr("version 77"));
 }

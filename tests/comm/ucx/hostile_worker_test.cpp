@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/bulk/bulk_transport.hpp"
 #include "comm/bulk/flow_control.hpp"
-#include "comm/bulk/ucx.hpp"
 #include "comm/peer_text.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/transport/transport.hpp"
-#include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
 #include "tests/support/bulk_routes.hpp"
 #include "tests/support/expect_error.hpp"
@@ -57,7 +57,7 @@ TEST_F(HostileLink, BoundsMemoryOfAnnouncedMessages) {
   carrier->deliver_remote_message(kPeer, 1);
   EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
   carrier->end_all();
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, FailedConnectionIsLoss) {
@@ -79,7 +79,7 @@ TEST_F(HostileLink, ReasonOfPeerReplacesConnectionError) {
 TEST_F(HostileLink, RejectsTooLongMessage) {
   carrier->deliver_remote_message(kPeer, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, BoundAppliesToEachRank) {
@@ -93,7 +93,7 @@ TEST_F(HostileLink, RejectsLargeControlMessages) {
     carrier->deliver_remote(kPeer, kind, 1, 0, 100);
   }
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, IgnoresMessagesInNameOfThisRank) {
@@ -107,17 +107,17 @@ TEST_F(HostileLink, IgnoresMessagesInNameOfThisRank) {
 TEST_F(HostileLink, RejectsCreditForUnsentBytes) {
   transport->send(kPeer, "abc");
   carrier->deliver(kPeer, AmKind::kCredit, 1, 4);
-  expect_lost("has taken more than was sent");
+  expect_lost("returned credits for more than was sent");
 }
 
 TEST_F(HostileLink, RejectsLeaveOfAnotherRank) {
   carrier->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, RejectsFailureOfUnknownRank) {
   carrier->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, SanitizesReasonOfPeer) {
@@ -155,17 +155,17 @@ TEST_F(HostileLink, RejectsMessageReceivedTwice) {
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   ASSERT_TRUE(transport->receive());
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
-  expect_lost("came twice");
+  expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, RejectsDuplicateOfWaitingMessage) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
-  expect_lost("came twice");
+  expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, RejectsTooLargeMessageNumber) {
   carrier->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, ChangedDataEndsTransportAndBulk) {
@@ -185,7 +185,7 @@ TEST_F(HostileLink, BoundsUnexpectedTransfers) {
   for (; tag < 2 * kTransfersAheadMax; ++tag) carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
   EXPECT_NO_THROW(bulk->progress());
   carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
-  expect_wrong("too much unasked");
+  expect_wrong("more than its credits allow");
 }
 
 TEST_F(HostileLink, BoundsUnexpectedBytes) {
@@ -194,7 +194,7 @@ TEST_F(HostileLink, BoundsUnexpectedBytes) {
   for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, AmKind::kData, tag, 0, body);
   EXPECT_NO_THROW(bulk->progress());
   carrier->deliver(kPeer, AmKind::kData, fit, 0, body);
-  expect_wrong("too much unasked");
+  expect_wrong("more than its credits allow");
 }
 
 TEST_F(HostileLink, ReceivedAndWithdrawnDataFreeRoom) {
@@ -237,7 +237,7 @@ TEST_F(HostileLink, SendsNoMoreThanReceiverHasRoomFor) {
 
 TEST_F(HostileLink, RejectsBulkCreditForUnsentData) {
   carrier->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
-  expect_wrong("taken more than was sent");
+  expect_wrong("returned credits for more than was sent");
 }
 
 TEST_F(HostileLink, SendsBulkCreditAfterReceiving) {
@@ -263,7 +263,7 @@ TEST_F(HostileLink, RejectsDuplicateData) {
 TEST_F(HostileLink, RejectsUnrequestedPiece) {
   carrier->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_wrong("a piece of what was not wanted");
+  expect_wrong("a piece that was not requested");
 }
 
 TEST_F(HostileLink, RejectsPieceOutOfRange) {
@@ -278,13 +278,13 @@ TEST_F(HostileLink, RejectsPieceOutOfRange) {
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
     EXPECT_EQ(other->bytes_wanted(), 0U);
-    expect_peer_error([&] { end->progress(); }, "a piece of what was not wanted");
+    expect_peer_error([&] { end->progress(); }, "a piece that was not requested");
   }
 }
 
 TEST_F(HostileLink, RejectsRequestWithoutOffer) {
   carrier->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
-  expect_wrong("wants what was not offered");
+  expect_wrong("requested a transfer that was not announced");
 }
 
 TEST_F(HostileLink, RejectsUnknownTransferMode) {
@@ -297,39 +297,39 @@ TEST_F(HostileLink, RejectsUnknownTransferMode) {
   ASSERT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
   other->deliver(kPeer, AmKind::kBulkRequest, 7, 2);
   EXPECT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
-  expect_peer_error([&] { end->progress(); }, "wants a transfer in a way that there is not");
+  expect_peer_error([&] { end->progress(); }, "requested an unknown transfer mode");
 }
 
 TEST_F(HostileLink, RejectsBatchNotFromRankZero) {
   carrier->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
-  expect_wrong("a batch that cannot be");
+  expect_wrong("an invalid batch");
 }
 
 // Even a batch without transfers is rejected.
 TEST_F(HostileLink, RejectsBatchWithoutFabric) {
   carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
-  test::expect_error([this] { bulk->progress(); }, {"transfers by a fabric where there are none"});
+  test::expect_error([this] { bulk->progress(); }, {"a batch for a device fabric that does not exist"});
 }
 
 TEST_F(HostileLink, RejectsReadyForUnknownRank) {
   carrier->deliver(kPeer, AmKind::kFabricReady, 7, 3);
-  expect_wrong("ready for what cannot be");
+  expect_wrong("an invalid transfer for the device fabric");
 }
 
 TEST_F(HostileLink, RejectsSecondReadyForSum) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
-  expect_wrong("ready for another sum");
+  expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, RejectsReadyForOtherSum) {
   carrier->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
   carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
-  expect_wrong("ready for another sum");
+  expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, BoundsWaitingSums) {
   for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
-  expect_wrong("ready for a sum that cannot be");
+  expect_wrong("an invalid allreduce for the device fabric");
 }
 
 TEST_F(HostileLink, DoesNotFetchRejections) {

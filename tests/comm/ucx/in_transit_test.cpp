@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "comm/bulk/ucx.hpp"
-#include "comm/transport/ucx.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/ucx/worker.hpp"
 #include "gpups/error.hpp"
 #include "kernels/checksum.hpp"
@@ -99,7 +99,7 @@ TEST_F(InTransit, DetectsEveryChangedByte) {
       altered[i] ^= 1;
       send(header_of(AmKind::kData, 7, body), altered, remote, [&] { return found == 1; });
       ASSERT_EQ(std::exchange(found, 0), 1) << "byte " << i << " of " << size;
-      EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was changed on the way"));
+      EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was corrupted on the way"));
     }
   }
   EXPECT_EQ(handed_on, 0);
@@ -122,7 +122,7 @@ TEST_F(InTransit, TransportAndBulkReportChange) {
         EXPECT_EQ(error.peer(), kOne);
         EXPECT_THAT(error.what(), HasSubstr("rank 1"));
         EXPECT_THAT(error.what(),
-                    HasSubstr("a message of " + std::to_string(body.size()) + " bytes from it was changed"));
+                    HasSubstr("a message of " + std::to_string(body.size()) + " bytes from it was corrupted"));
       }
     };
     expect([&] { transport->receive(); });
@@ -139,7 +139,7 @@ TEST_F(InTransit, ErrorNamesBothVersions) {
     for (;;) transport->receive();
   } catch (PeerError const& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("version 9 of the data protocol and this rank version " + std::to_string(kUcxProtocol)));
+                HasSubstr("version 9 of the data protocol, and this rank version " + std::to_string(kUcxProtocol)));
   }
 }
 
