@@ -149,7 +149,9 @@ FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesyst
 void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, Rank me, int ranks) {
   FileReader reader(path);
   for (auto t = reader.get<std::uint32_t>(); t != kEnd; t = reader.get<std::uint32_t>()) {
-    GPUPS_REQUIRE(t < tables.size(), "'{}' has rows of table {} (the store has {} tables): use another checkpoint",
+    GPUPS_REQUIRE(t < tables.size(),
+                  "'{}' has rows of table {}, but its checkpoint has {} tables (the file is inconsistent): use another "
+                  "checkpoint",
                   path.string(), t, tables.size());
     auto& table = *tables[t];
     auto const kind = reader.get<std::uint32_t>();

@@ -61,8 +61,10 @@ struct Of {
 std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size_t tables, std::uint32_t ranks) {
   auto const table = reader.get<std::uint32_t>();
   if (table == kNoMoreTables) return std::nullopt;
-  GPUPS_REQUIRE(table < tables, "'{}' has rows of table {} (the store has {} tables): use another checkpoint", path,
-                table, tables);
+  GPUPS_REQUIRE(
+      table < tables,
+      "'{}' has rows of table {}, but its checkpoint has {} tables (the file is inconsistent): use another checkpoint",
+      path, table, tables);
   Rank const rank{reader.get<std::uint32_t>()};
   GPUPS_REQUIRE(number(rank) < ranks,
                 "'{}' has data for rank {} of {} ranks (there is no such rank): use another checkpoint", path,

@@ -6,7 +6,7 @@
 #include "cache/batch_pattern.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
-#include "kernels/check_numbers.hpp"
+#include "kernels/check_row_numbers.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/require_memory.hpp"
@@ -35,7 +35,7 @@ void require_readable(PreparedBatch const& batch, Clock now, char const* call) {
 // the check, and the round rejects the step if it finds an invalid index.
 void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<TableGradients const> gradients,
                           std::vector<std::unique_ptr<cache::TableShard>> const& tables) {
-  std::vector<kernels::NumbersPart> parts;
+  std::vector<kernels::RowNumbersPart> parts;
   bool any = false;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto const& source_indices = gradients[p].source_indices;
@@ -46,7 +46,7 @@ void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<
   batch.wrong_numbers = {};
   if (!any) return;
   Array<std::uint32_t> bad_rows(stream.device(), parts.size());
-  kernels::check_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
+  kernels::check_row_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
   if (!stream.device().is_host()) {
     batch.wrong_numbers = std::move(bad_rows);
     return;

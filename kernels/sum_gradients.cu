@@ -50,7 +50,7 @@ struct LongRows {
   }
 };
 
-// Returns the source of an entry. A source index that does not exist reads row 0; see check_numbers.hpp.
+// Returns the source of an entry. A source index that does not exist reads row 0; see check_row_numbers.hpp.
 __device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
   std::uint32_t const row = s.sources.empty() ? entry : s.sources[entry];
   return s.source_rows.row(row < s.source_rows.rows() ? row : 0);

@@ -197,10 +197,9 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   line.count = checked_count(count);
   if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
-  GPUPS_REQUIRE(
-      line.split == "valid" || line.split == "test",
-      "--split is '{}' (metrics of this part of the data are not computed): use valid or test; did you mean '{}'?",
-      line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+  GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
+                "--split is '{}' (metrics are computed for valid and test only): use one of them; did you mean '{}'?",
+                line.split, trainer::nearest_word(line.split, {"valid", "test"}));
   GPUPS_REQUIRE(line.format == "npy" || line.format == "flat",
                 "--format is '{}' (export has two formats): use npy or flat; did you mean '{}'?", line.format,
                 trainer::nearest_word(line.format, {"npy", "flat"}));

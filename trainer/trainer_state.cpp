@@ -48,8 +48,10 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
                    .train_seconds = json.at("train_seconds"),
                    .samples = json.at("samples")};
   } catch (std::exception const& error) {
-    throw Error(fmt::format("{} of the checkpoint in {} cannot be read ({}): choose another checkpoint", kStateBlob,
-                            folder.string(), error.what()));
+    throw Error(
+        fmt::format("the trainer state of the checkpoint in {} cannot be read ({}; another version of gpu_train "
+                    "may have written it): use that version, or another checkpoint",
+                    folder.string(), error.what()));
   }
   return saved;
 }

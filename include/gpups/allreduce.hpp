@@ -33,7 +33,7 @@ enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, k
 // Returns the name of a format, such as "float", "half" or "int8".
 char const* name_of(WireFormat format);
 
-// Options of an allreduce of floats, equal on all ranks.
+// Options of an allreduce of floats. They must be equal on all ranks; if they differ, the wait throws PeerError.
 struct AllreduceOptions {
   // A name of allreduce_algorithms(), or "auto": the algorithm with the shortest modelled time. The model uses the size
   // and the density of the vectors, the number of ranks, and the link costs (latency, bandwidth, merging, coding),

@@ -57,7 +57,7 @@ struct LaunchInfo {
   int ranks = 1;  // number of ranks; 0: unknown until join()
 };
 
-// The location of a rank; see Group::location().
+// Where a rank runs: its host, its cores, and its number among the ranks of that host. See Group::location().
 struct RankLocation {
   std::string host{};   // host name
   std::string cores{};  // cores that the process is bound to, such as "0-3,8"; empty for ranks that are threads
@@ -138,9 +138,9 @@ class Group {
   // the sum.
   CollectiveRequest begin_allreduce(Stream& stream, SparseView const& vector,
                                     AllreduceOptions const& options = {}) const;
-  // Starts a reduce-scatter of sparse vectors: wait_result() returns slice r of the sum on rank r. Slices have equal
-  // sizes, except for a remainder. format: kFloat, kHalf, kBFloat16 or kInt8. Rules and errors are those of
-  // begin_allreduce().
+  // Starts a reduce-scatter of sparse vectors: on rank r, wait_result() returns the elements size * r / ranks up to
+  // size * (r + 1) / ranks of the sum, sparse or dense. Indices of a sparse result are those of the whole vector.
+  // format: kFloat, kHalf, kBFloat16 or kInt8. Rules and errors are those of begin_allreduce().
   CollectiveRequest begin_reduce_scatter(Stream& stream, SparseView const& vector,
                                          WireFormat format = WireFormat::kFloat) const;
 

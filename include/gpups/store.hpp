@@ -72,7 +72,7 @@ struct TableBatch {
 };
 
 // The sparsity pattern of a batch: its distinct keys, the key of each entry, and the number of samples, without a
-// clock. Copies are cheap and share the arrays. Any thread.
+// clock. It keeps its arrays alive, is valid for the Store of its batch only, and is cheap to copy. Any thread.
 //
 //   BatchPattern const pattern = batch.pattern();              // in the first epoch
 //   PreparedBatch next = store.prepare(pattern, later_clock);  // in later epochs, without sorting the keys again
@@ -277,8 +277,8 @@ class Store {
   std::vector<std::string> wait_allgather(std::string const& mine);
   // The same on rank `root`; other ranks get empty strings and do not receive the bytes. Collective.
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
-  // Replaces `values`, in host memory, by their sums over all ranks, modulo 2^64. The number of values must be equal on
-  // all ranks. For small data; use Group::begin_allreduce() for large arrays. Collective.
+  // Replaces `values`, in host memory, by their sums over all ranks, modulo 2^64. Throws Error if ranks have
+  // different numbers of values. For small data; use Group::begin_allreduce() for large arrays. Collective.
   void wait_allreduce(std::span<std::int64_t> values);
 
   // -- between steps: after advance_clock() and before the next push(), otherwise they throw Error --

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/check_numbers.hpp"
+#include "kernels/check_row_numbers.hpp"
 #include "kernels/check_values.hpp"
 #include "kernels/half.hpp"
 #include "kernels/row_storage.hpp"
@@ -29,10 +29,10 @@ TEST_P(CheckArguments, ReportsFirstIndexOutOfRange) {
   worse[30'000] = 0xFFFFFFFF;
   worse[20'001] = 1001;
   auto const a = to_device(stream, good), b = to_device(stream, bad), c = to_device(stream, worse);
-  std::vector<NumbersPart> const parts{{a, 1000}, {b, 1000}, {c, 1000},           {{}, 0},
-                                       {a, 0},    {b, 1001}, {c, ~std::size_t{0}}};
+  std::vector<RowNumbersPart> const parts{{a, 1000}, {b, 1000}, {c, 1000},           {{}, 0},
+                                          {a, 0},    {b, 1001}, {c, ~std::size_t{0}}};
   Array<std::uint32_t> const bad_rows(stream.device(), parts.size());
-  check_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
+  check_row_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
   EXPECT_EQ(to_host(stream, bad_rows.view()),
             (std::vector<std::uint32_t>{kNoRow, 49'999, 20'001, kNoRow, 0, kNoRow, kNoRow}));
 }

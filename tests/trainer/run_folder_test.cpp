@@ -114,9 +114,9 @@ TEST(TrainerState, RejectsCheckpointsOfOtherPrograms) {
   expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "gpu_train did not write it"});
   auto blobs = to_blobs(config, some_state());
   blobs[1].bytes = "{\"clock\": 1}";
-  expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
+  expect_error([&] { from_blobs(blobs, "f"); }, {"the trainer state of the checkpoint in f cannot be read"});
   blobs[1].bytes = "[";
-  expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
+  expect_error([&] { from_blobs(blobs, "f"); }, {"the trainer state of the checkpoint in f cannot be read"});
 }
 
 TEST(TrainerState, RejectsDifferentRun) {

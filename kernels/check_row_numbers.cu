@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/check_numbers.hpp"
+#include "kernels/check_row_numbers.hpp"
 
 #include <algorithm>
 
@@ -12,10 +12,10 @@ namespace gpups::kernels {
 
 #ifdef __CUDACC__
 template <Space S>
-void run(Exec<S> ex, CheckNumbers const& c) {
+void run(Exec<S> ex, CheckRowNumbers const& c) {
   each(ex, c.parts.size(), [bad_rows = c.bad_rows] GPUPS_FN(std::size_t p) { bad_rows[p] = kNoRow; });
   for (std::size_t p = 0; p < c.parts.size(); ++p) {
-    NumbersPart const part = c.parts[p];
+    RowNumbersPart const part = c.parts[p];
     std::uint32_t* const bad_row = c.bad_rows.data() + p;
     each(ex, part.numbers.size(), [=] GPUPS_FN(std::size_t i) {
       if (part.numbers[i] >= part.limit) atomic_min(bad_row, static_cast<std::uint32_t>(i));
@@ -26,7 +26,7 @@ void run(Exec<S> ex, CheckNumbers const& c) {
 // Finds the largest number of each block without branches. Only blocks whose largest number is too large are searched
 // number by number.
 template <Space S>
-void run(Exec<S> ex, CheckNumbers const& c) {
+void run(Exec<S> ex, CheckRowNumbers const& c) {
   GPUPS_ASSERT(c.bad_rows.size() == c.parts.size());
   for (std::size_t p = 0; p < c.parts.size(); ++p) {
     auto const& [numbers, limit] = c.parts[p];
@@ -46,6 +46,6 @@ void run(Exec<S> ex, CheckNumbers const& c) {
 }
 #endif
 
-GPUPS_KERNEL(check_numbers, CheckNumbers)
+GPUPS_KERNEL(check_row_numbers, CheckRowNumbers)
 
 }  // namespace gpups::kernels
