@@ -58,14 +58,14 @@ TEST(Config, UnknownSectionErrorSuggestsSimilarSection) {
 }
 
 TEST(Config, RejectsValuesOfWrongType) {
-  expect_error([] { parse("[model]\ndim = 'x'\n"); }, {"run.toml:2", "model.dim is a string", "give an integer"});
-  expect_error([] { parse("[model]\ndim = 1.5\n"); }, {"model.dim", "give an integer"});
-  expect_error([] { parse("[model]\nname = 3\n"); }, {"model.name is an integer", "give a string"});
-  expect_error([] { parse("[optimizer]\nlearning_rate = true\n"); }, {"is true or false", "give a number"});
-  expect_error([] { parse("[train]\nprefetch_thread = 1\n"); }, {"give true or false"});
-  expect_error([] { parse("[eval]\nhits = 10\n"); }, {"give an array of integers"});
+  expect_error([] { parse("[model]\ndim = 'x'\n"); }, {"run.toml:2", "model.dim is a string", "write an integer"});
+  expect_error([] { parse("[model]\ndim = 1.5\n"); }, {"model.dim", "write an integer"});
+  expect_error([] { parse("[model]\nname = 3\n"); }, {"model.name is an integer", "write a string"});
+  expect_error([] { parse("[optimizer]\nlearning_rate = true\n"); }, {"is true or false", "write a number"});
+  expect_error([] { parse("[train]\nprefetch_thread = 1\n"); }, {"write true or false"});
+  expect_error([] { parse("[eval]\nhits = 10\n"); }, {"write an array of integers"});
   expect_error([] { parse("[eval]\nhits = [1, 'x']\n"); },
-               {"eval.hits has a string in it", "give an array of integers"});
+               {"eval.hits contains a string", "write an array of integers"});
 }
 
 TEST(Config, RejectsValuesOutOfRangeOrUnknown) {
@@ -74,7 +74,7 @@ TEST(Config, RejectsValuesOutOfRangeOrUnknown) {
   expect_error([] { parse("[optimizer]\nlearning_rate = nan\n"); }, {"optimizer.learning_rate", "out of range"});
   expect_error([] { parse("[eval]\nhits = [0]\n"); }, {"eval.hits is 0"});
   expect_error([] { parse("[eval]\nhits = []\n"); }, {"eval.hits is empty"});
-  expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits has 3 twice"});
+  expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits contains 3 twice"});
   expect_error([] { parse("[model]\nname = 'transe'\nnorm = 3\n"); }, {"model.norm is 3", "from 1 to 2"});
   expect_error([] { parse("[optimizer]\nkind = 'adagrat'\n"); }, {"\"adagrat\"", "did you mean \"adagrad\"?"});
 }
@@ -296,7 +296,7 @@ TEST(Config, NumbersMayStartOrEndWithDecimalPoint) {
   EXPECT_EQ(parse("", {"optimizer.learning_rate=.3"}).optimizer.learning_rate, .3);
   EXPECT_EQ(parse("", {"optimizer.learning_rate=3."}).optimizer.learning_rate, 3);
   EXPECT_EQ(parse("", {"optimizer.learning_rate=1e-2"}).optimizer.learning_rate, .01);
-  expect_error([] { parse("", {"model.dim=.3"}); }, {"model.dim", "give an integer"});
+  expect_error([] { parse("", {"model.dim=.3"}); }, {"model.dim", "write an integer"});
   expect_error([] { parse("", {"optimizer.learning_rate=.x"}); }, {"is '.x' (the key needs a number): write a number"});
 }
 

@@ -74,7 +74,7 @@ TEST(ModelShape, RejectsTopKOfSmallLayers) {
   }
   EXPECT_NE(text.find("run.toml: dense.compression is \"top_k\" and the largest layer of the model has"),
             std::string::npos);
-  EXPECT_NE(text.find("fewer than 4096 go whole"), std::string::npos);
+  EXPECT_NE(text.find("layers of fewer than 4096 are not compressed"), std::string::npos);
   EXPECT_NE(text.find("set dense.compression = \"none\""), std::string::npos);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   small.emplace_back("dense.compression=none");

@@ -184,7 +184,7 @@ TEST(ClickModelErrors, ReportUnsuitableColumns) {
         make(made("logistic", {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]",
                                "model.numeric_features=none"}));
       },
-      {"no columns that model.numeric_features = \"none\" leaves", "set data.categorical_columns"});
+      {"the data has no categories, and model.numeric_features is", "set data.categorical_columns"});
 }
 
 std::string name_of(testing::TestParamInfo<ClickCase> const& info) {
