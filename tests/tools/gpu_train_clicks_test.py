@@ -75,7 +75,7 @@ class Clicks(unittest.TestCase):
 
     def test_trains_evaluates_and_resumes(self):
         summary, said = self.train("eval.progressive=true")
-        self.assertIn("2 numbers and 3 categories; 270 samples to learn from, 0 for validation, 30 for the test", said)
+        self.assertIn("2 numbers and 3 categories; 270 samples for training, 0 for validation, 30 for the test", said)
         self.assertEqual(said.count("progressive auc"), 2)
         self.assertEqual(summary["test"]["samples"], 30)
         self.assertEqual(summary["progressive"]["samples"], 270)
@@ -154,7 +154,7 @@ class Clicks(unittest.TestCase):
         summary, _ = self.train("data.train=one.tsv", name="one")  # a tenth of one sample is none
         self.assertNotIn("test", summary)
         self.write("two.tsv", self.lines[:2])
-        self.expect_error("has no samples to learn from (all are for validation and the test)", "data.train=two.tsv",
+        self.expect_error("has no samples for training (all are for validation and the test)", "data.train=two.tsv",
                           "data.test_share=0.45", "data.valid_share=0.45")
 
     def test_memory_plan_matches_peak_memory(self):

@@ -79,7 +79,7 @@ ClickData::ClickData(Config const& config)
   test_ = held_out(config.data.test, config.data.test_share);  // the last samples
   valid_ = held_out(config.data.valid, config.data.valid_share);
   GPUPS_REQUIRE(train_.count > 0,
-                "{} has no samples to learn from (all are for validation and the test): lower data.valid_share and "
+                "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
                 "data.test_share",
                 config.data.train);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
@@ -104,7 +104,7 @@ std::uint64_t ClickData::digest() const {
 
 std::string ClickData::summary() const {
   Layout const& layout = train_.samples.layout();
-  return fmt::format("{} and {}; {} to learn from, {} for validation, {} for the test",
+  return fmt::format("{} and {}; {} for training, {} for validation, {} for the test",
                      with_count(layout.numbers.size(), "number"),
                      with_count(layout.categories.size(), "category", "categories"), with_count(train_.count, "sample"),
                      valid_ ? valid_->count : 0, test_ ? test_->count : 0);

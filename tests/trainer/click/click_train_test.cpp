@@ -336,7 +336,7 @@ TEST_F(ClickTrainTest, ReportsTheDataItRead) {
   testing::internal::CaptureStderr();
   run("run", small("dlrm", {"train.steps=1", "data.valid_share=0.1"}));
   std::string const text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::HasSubstr("13 numbers and 26 categories; 530 samples to learn from, 70 for validation, "
+  EXPECT_THAT(text, testing::HasSubstr("13 numbers and 26 categories; 530 samples for training, 70 for validation, "
                                        "100 for the test"));
   EXPECT_THAT(text, testing::HasSubstr("1 step of 64 samples"));
   EXPECT_THAT(text, testing::HasSubstr("dense layers: values"));
