@@ -193,11 +193,11 @@ TEST(ClickConfig, GraphModelsRejectClickSettings) {
 
 TEST(ClickConfig, RejectsWrongTypesAndValuesOutOfRange) {
   expect_error([] { parse("[model]\ntop = 8\n"); }, {"model.top is an integer", "write an array of integers"});
-  expect_error([] { parse("[model]\ntop = [8, 'x']\n"); }, {"model.top has a string in it", "array of integers"});
-  expect_error([] { parse("[model]\ntop = [8, 1.5]\n"); }, {"model.top has a number with a fraction in it"});
+  expect_error([] { parse("[model]\ntop = [8, 'x']\n"); }, {"model.top contains a string", "array of integers"});
+  expect_error([] { parse("[model]\ntop = [8, 1.5]\n"); }, {"model.top contains a number with a fraction"});
   expect_error([] { parse("[model]\nbottom = [0]\n"); }, {"model.bottom is 0", "from 1 to 65536"});
-  expect_error([] { parse("", {"model.shared=[1]"}); }, {"model.shared has an integer in it", "array of strings"});
-  expect_error([] { parse("", {"model.shared=C1,C2"}); }, {"model.shared is 'C1,C2'", "give an array of strings"});
+  expect_error([] { parse("", {"model.shared=[1]"}); }, {"model.shared contains an integer", "array of strings"});
+  expect_error([] { parse("", {"model.shared=C1,C2"}); }, {"model.shared is 'C1,C2'", "write an array of strings"});
   expect_error([] { parse("", {"model.wide=1"}); }, {"model.wide is an integer", "write true or false"});
   expect_error([] { parse("", {"data.multi_hot=[\"C1\", \"C1\"]"}); }, {"data.multi_hot has C1 twice"});
   expect_error([] { parse("", {"model.dropout=1"}); }, {"model.dropout is 1", "from 0 to 0.99"});
