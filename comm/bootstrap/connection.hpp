@@ -87,7 +87,7 @@ class Connection {
   std::size_t body_bytes_max_ = std::size_t{1} << 20;
   std::string outgoing_, incoming_, ended_;
   std::size_t sent_bytes_ = 0;
-  std::uint64_t queued_frames = 0, received_frames_ = 0;  // sequence numbers
+  std::uint64_t queued_frames_ = 0, received_frames_ = 0;  // sequence numbers
 };
 
 }  // namespace gpups::comm

@@ -106,11 +106,11 @@ TEST_F(HostilePeer, RejectsDuplicateRequest) {
 }
 
 TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
-    peer_.let_turn();
+    peer_.progress_rank_0();
   }
   expect_rejected("without receiving the replies");
 }
@@ -121,9 +121,9 @@ TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.receive_data(tag(Section::kRequestValues, id, 1), 16);
     peer_.receive_data(tag(Section::kRequestFound, id, 1), 1);
-    ASSERT_EQ(turn(), "") << id;
+    ASSERT_EQ(progress(), "") << id;
     peer_.progress();
-    ASSERT_EQ(turn(), "") << id;
+    ASSERT_EQ(progress(), "") << id;
   }
 }
 
@@ -201,7 +201,7 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   auto const batch = read_from_peer(Clock{0});
   push_zeros(batch);
   end_step();
-  peer_.let_turn();
+  peer_.progress_rank_0();
   EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
@@ -209,18 +209,18 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   peer_.send({.kind = MessageKind::kLateFetchReply});
   peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
-  peer_.let_turn();
+  peer_.progress_rank_0();
   auto const second = peer_.receive();
   ASSERT_TRUE(second && second->kind == MessageKind::kGradientPhase);
   EXPECT_EQ(second->gradients.size(), 1U);
   peer_.send({.kind = MessageKind::kRefreshPhase});
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
 }
 
 TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
-  peer_.let_turn();
+  peer_.progress_rank_0();
   std::vector<MessageKind> received;
   bool answered = false;
   peer_.on_idle = [&] {

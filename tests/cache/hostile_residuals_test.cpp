@@ -23,7 +23,7 @@ class HostileResiduals : public HostilePeer {
     store.advance_clock();
     peer.send(message);
     then(peer);
-    return turn(store);
+    return progress(store);
   }
   static Message late(std::uint64_t rows, std::uint64_t bytes, TableId table = TableId{0}, bool exact = false) {
     Message message = in(0);

@@ -269,6 +269,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> holding_cases() { return kCases; }
+std::span<KernelCase const> residual_cases() { return kCases; }
 
 }  // namespace gpups::test

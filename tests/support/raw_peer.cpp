@@ -40,7 +40,7 @@ class ManualDriver final : public comm::ProgressDriver {
 RawPeer::RawPeer() : stream_(Device::host(), 1) {
   auto const impls = comm::make_thread_group(2, nullptr, [&](Rank rank) {
     std::function<void()> unused;
-    return std::make_unique<ManualDriver>(on_idle, rank == Rank{0} ? turn_all_ : unused);
+    return std::make_unique<ManualDriver>(on_idle, rank == Rank{0} ? progress_all_ : unused);
   });
   group_ = Group(impls[0]);
   transport_ = std::move(impls[1]->transport);

@@ -65,7 +65,7 @@ class RawPeer {
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
   // Makes progress of rank 0 until nothing happens.
-  void let_turn() { turn_all_(); }
+  void progress_rank_0() { progress_all_(); }
 
   std::function<bool()> on_idle = [] { return false; };
   std::size_t bytes_sent() const { return bytes_sent_; }
@@ -80,7 +80,7 @@ class RawPeer {
   std::unique_ptr<comm::BulkTransport> bulk_;
   std::set<std::uint64_t> wanted_;
   std::size_t bytes_sent_ = 0;
-  std::function<void()> turn_all_;
+  std::function<void()> progress_all_;
 };
 
 }  // namespace gpups::test

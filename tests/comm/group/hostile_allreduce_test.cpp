@@ -72,7 +72,7 @@ TEST_F(HostileAllreduce, RejectsShortSumInTwoMessages) {
   send(peer_, sum_of(0, 3));
   send(peer_, message_of(0, packed(10, 3)));
   send(peer_, message_of(1, packed(10, 3)));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than are due"), std::string::npos);
 }
 
@@ -101,12 +101,12 @@ TEST_F(HostileAllreduce, RejectsShortArrayOfWrongSize) {
 
 TEST_F(HostileAllreduce, AnnouncedSumTakesNoMemory) {
   send(peer_, sum_of(0, comm::kSumElementsMax));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
 }
 
 TEST_F(HostileAllreduce, RejectsTooManySumsAhead) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
   expect_rejected("started allreduce 64 too early or out of order: its next one is 64, and 0 is the next of rank 0");
 }
@@ -169,16 +169,16 @@ TEST_F(HostileAllreduce, RejectsTooManyMessages) {
   send(peer_, message_of(0, packed(10)));
   send(peer_, message_of(1, packed(22)));
   send(peer_, message_of(2, packed(1)));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   expect_sum_rejected("sent more messages of allreduce 0 than are due");
 }
 
 TEST_F(HostileAllreduce, RejectsTooManyWaitingMessages) {
   send(peer_, sum_of(0, kWords));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   for (std::uint64_t i = 0; i <= comm::kUnexpectedMax; ++i) {
     send(peer_, message_of(i, "x"));
-    peer_.let_turn();
+    peer_.progress_rank_0();
   }
   expect_rejected("where 1024 is due, and 1024 messages of it are unread");
 }
@@ -243,7 +243,7 @@ TEST_F(HostileAllreduce, RejectsTruncatedHeaders) {
     Store store(peer.group(), {.threads = 1});
     table_ = store.add_table({.name = "t", .dim = 4});
     peer.send_header(0, good.substr(0, length));
-    EXPECT_NE(turn(store).find("sent an invalid header of a collective"), std::string::npos) << length;
+    EXPECT_NE(progress(store).find("sent an invalid header of a collective"), std::string::npos) << length;
   }
 }
 

@@ -22,7 +22,7 @@ struct Node {
   explicit Node(Group const& g) : group(g), impl(g.impl()) {
     impl.transport->on_arrival([this] { impl.driver->wake(); });
     impl.bulk->on_arrival([this] { impl.driver->wake(); });
-    impl.driver->start([this] { return turn(); });
+    impl.driver->start([this] { return progress(); });
   }
   ~Node() {
     impl.driver->stop();
@@ -30,7 +30,7 @@ struct Node {
     impl.bulk->on_arrival(nullptr);
   }
 
-  bool turn() {
+  bool progress() {
     if (!error.empty()) return false;
     try {
       bool any = impl.bulk->progress();

@@ -139,6 +139,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> narrow_cases() { return kCases; }
+std::span<KernelCase const> packing_cases() { return kCases; }
 
 }  // namespace gpups::test
