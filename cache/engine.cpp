@@ -20,7 +20,7 @@ constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
 comm::ProgressEngine& engine_of(Group const& group) {
   GPUPS_REQUIRE(
       !group.impl().had_store,
-      "a second Store is created on one membership of a Group (messages of the two could not be told apart): put all "
+      "a second Store is created on one membership of a Group (their messages could not be distinguished): put all "
       "tables into one Store, or use another Group for the second");
   return group.impl().engine();
 }

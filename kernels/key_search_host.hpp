@@ -123,7 +123,7 @@ class KeySearch {
       std::uint32_t const k = elsewhere[a];
       list_[waiting++] = {next(bucket_[k % kRing]), k, tag_[k % kRing]};
     }
-    ask_for_next(waiting);
+    prefetch_next(waiting);
   }
   // Searches each waiting key in the bucket that it waits for.
   void look_again() {
@@ -135,7 +135,7 @@ class KeySearch {
       waiting = wait_for_next(one, none, waiting);
     }
     waiting_ = 0;
-    ask_for_next(waiting);
+    prefetch_next(waiting);
   }
 
   // Appends a key to the list of waiting keys, which has `waiting` elements, if `absent` is 1 and the key may be in a
@@ -144,7 +144,7 @@ class KeySearch {
     list_[waiting] = {next(one.bucket), one.key, one.tag};
     return waiting + (absent & one.bucket->marks >> one.tag);
   }
-  void ask_for_next(std::size_t waiting) {
+  void prefetch_next(std::size_t waiting) {
     for (std::size_t w = waiting_; w < waiting; ++w) __builtin_prefetch(list_[w].bucket, 0, kSecondLevel);
     waiting_ = waiting;
   }

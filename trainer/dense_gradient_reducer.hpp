@@ -97,7 +97,7 @@ class DenseGradientReducer {
   void begin(Stream& stream, LargeLayer& large);
   void sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number, View<std::int64_t> sums);
   View<std::int64_t> sums_of(Parameter const& p) const { return sums_.view().slice(p.offset, p.size()); }
-  void find_fault(Stream& stream);
+  void find_bad_element(Stream& stream);
 
   Group group_;
   Parameters const parameters_;

@@ -60,14 +60,14 @@ struct ProcessGroup final : Group::Impl {
     driver.reset();
     bulk.reset();
     if (ended_well()) {
-      constexpr double kBetweenLooks_s = 0.001;
-      while (!failure_detector->wait_all_left(kBetweenLooks_s) && ended_well()) ucx->progress();
+      constexpr double kPollInterval_s = 0.001;
+      while (!failure_detector->wait_all_left(kPollInterval_s) && ended_well()) ucx->progress();
     } else {
       ucx->abandon();
       // Resources that end with this process, such as the empty folder of a run, exist until the other ranks know the
       // cause.
-      constexpr double kTell_s = 0.5;
-      (void)failure_detector->wait_all_left(kTell_s);
+      constexpr double kReportGrace_s = 0.5;
+      (void)failure_detector->wait_all_left(kReportGrace_s);
     }
     transport.reset();
   }

@@ -118,7 +118,7 @@ void ProgressEngine::fail(std::exception_ptr error) noexcept {
     why = lost.why().empty() ? fmt::format("rank {} has left", number(at_fault)) : lost.why();
     error = std::make_exception_ptr(PeerError(
         at_fault,
-        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
+        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then continue from the last checkpoint",
                     number(at_fault), why, slowest().text)));
   } catch (PeerError const& of_peer) {
     at_fault = of_peer.peer();

@@ -90,10 +90,10 @@ TEST_F(HostilePeer, RejectsInvalidExpireResult) {
   std::uint64_t gathers = 0;
   peer_.on_idle = [&] {
     if (!peer_.receive()) return false;
-    comm::Writer said;
-    said.put_text("");
-    said.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
-    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    comm::Writer writer;
+    writer.put_text("");
+    writer.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
+    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
     return true;
   };
   auto const text = error_of([&] { store_->expire(table_, 5); });
@@ -153,10 +153,10 @@ TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
 void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
   peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
     if (!peer.receive()) return false;
-    comm::Writer said;
-    said.put_text("");
-    said.put_text(body(gathers));
-    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    comm::Writer writer;
+    writer.put_text("");
+    writer.put_text(body(gathers));
+    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
     return true;
   };
 }

@@ -14,9 +14,9 @@
 namespace gpups::test {
 namespace {
 
-enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundUnderWay, kSumUnderWay, kInScan };
-constexpr At kAll[] = {At::kBeforeTheStore, At::kWithAStore,  At::kPrepared, At::kPushed,
-                       At::kRoundUnderWay,  At::kSumUnderWay, At::kInScan};
+enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundInFlight, kAllreduceInFlight, kInScan };
+constexpr At kAll[] = {At::kBeforeTheStore, At::kWithAStore,        At::kPrepared, At::kPushed,
+                       At::kRoundInFlight,  At::kAllreduceInFlight, At::kInScan};
 
 // Trains without end; the last rank throws at the point `at` of step 3.
 void train(Group const& group, At at) {
@@ -42,10 +42,10 @@ void train(Group const& group, At at) {
     maybe(At::kPushed, batch.clock());
     std::vector<float> sums(100, 1.0F);
     auto const request = group.begin_allreduce(stream, View<float>(sums));
-    maybe(At::kSumUnderWay, batch.clock());
+    maybe(At::kAllreduceInFlight, batch.clock());
     group.wait_allreduce(stream, request);
     store.advance_clock();
-    maybe(At::kRoundUnderWay, batch.clock());
+    maybe(At::kRoundInFlight, batch.clock());
     store.scan(stream, TableId{0}, [&](auto, auto) { maybe(At::kInScan, batch.clock()); });
     store.wait_barrier();
   }

@@ -70,7 +70,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   std::vector<Sent> sent;    // messages that rank 0 has sent
   bool ends_itself = false;  // whether progress() completes operations
   std::size_t bytes_wanted() const { return bytes_wanted_; }
-  std::size_t under_way() const { return open_.size(); }
+  std::size_t in_flight() const { return open_.size(); }
 
   // -- rank 0's side --
 

@@ -9,30 +9,30 @@
 namespace gpups::test {
 namespace {
 
-// Makes progress only when the test calls `turn_all`, or while rank 0 waits.
+// Makes progress only when the test calls `progress_all`, or while rank 0 waits.
 class ManualDriver final : public comm::ProgressDriver {
  public:
-  ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
-    turn_all = [this] {
-      while (turn_()) {
+  ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& progress_all) : on_idle_(on_idle) {
+    progress_all = [this] {
+      while (progress_()) {
       }
     };
   }
-  void start(std::function<bool()> turn) override { turn_ = std::move(turn); }
+  void start(std::function<bool()> progress) override { progress_ = std::move(progress); }
   void wake() override {}
   void stop() override {
-    turn_ = [] { return false; };
+    progress_ = [] { return false; };
   }
   bool wait(std::function<bool()> const& done, double) override {
     while (!done()) {
-      if (!turn_() && !on_idle_()) return done();
+      if (!progress_() && !on_idle_()) return done();
     }
     return true;
   }
 
  private:
   std::function<bool()> const& on_idle_;
-  std::function<bool()> turn_ = [] { return false; };
+  std::function<bool()> progress_ = [] { return false; };
 };
 
 }  // namespace

@@ -10,20 +10,20 @@
 namespace gpups::test {
 namespace {
 
-struct RunMessage {
+struct OpMessage {
   std::uint64_t run;
   comm::CollectiveHeader header;
 };
 comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::CollectiveKind::kSumIntegers, .elements = elements};
 }
-RunMessage sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
+OpMessage sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
 
 // A message of run 0 inside its header, and a message whose data follow as bulk data.
-RunMessage message_of(std::uint64_t index, std::string const& bytes) {
+OpMessage message_of(std::uint64_t index, std::string const& bytes) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
-RunMessage bulk_of(std::uint64_t index, std::uint64_t size) {
+OpMessage bulk_of(std::uint64_t index, std::uint64_t size) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = size}}};
 }
 // Packed integers of one byte each, all equal; by default as many as a slice of two ranks has.
@@ -37,7 +37,7 @@ std::string packed(char word, std::size_t words = kSlice) {
 
 class HostileAllreduce : public HostilePeer {
  protected:
-  static void send(RawPeer& peer, RunMessage const& message) { peer.send(message.run, message.header); }
+  static void send(RawPeer& peer, OpMessage const& message) { peer.send(message.run, message.header); }
   // Sums so many integers on this rank and returns the error. The second half is the peer's slice.
   std::string sum(std::size_t words = kWords) {
     values_.assign(words, 1);
