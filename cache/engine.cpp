@@ -87,11 +87,11 @@ void Engine::send_schema() {
 
 void Engine::received(Rank from, std::string_view body) {
   Message const message = read_message(from, body);
-  bool const asks = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
-                    message.kind == MessageKind::kErase;
+  bool const is_request = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
+                          message.kind == MessageKind::kErase;
   // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
   // forever.
-  if (asks && closing_ && idle()) return;
+  if (is_request && closing_ && idle()) return;
   switch (message.kind) {
     case MessageKind::kGradientPhase:
     case MessageKind::kRefreshPhase:

@@ -33,9 +33,9 @@ Kind kind_of(Message const& message) {
   return message.kind == MessageKind::kAssign ? Kind::kAssign : Kind::kErase;
 }
 
-// Returns the part number in the tags of requests of rank `asking`. Both ranks of a pair number their requests from 0,
-// so their tags must differ in the part.
-std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
+// Returns the part number in the tags of requests of rank `requester`. Both ranks of a pair number their requests from
+// 0, so their tags must differ in the part.
+std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 
 }  // namespace
 

@@ -96,9 +96,9 @@ CollectiveRequest begin_vectors(Group::Impl& group, Stream& stream, comm::Collec
     comm::check_indices(size, View<std::uint32_t const>(on_host));
   }
   auto& selector = selector_for(group, stream.device(), options);
-  bool const stays = keep != nullptr && group.transport->size() > 1;  // a rank that is alone returns a copy
+  bool const keeps_input = keep != nullptr && group.transport->size() > 1;  // a rank that is alone returns a copy
   comm::SparseVector input{.size = size};
-  if (stays) {
+  if (keeps_input) {
     input.kept = vector;
   } else {
     input.indices = copy_of(stream, indices);

@@ -98,17 +98,17 @@ struct ProcessGroup final : Group::Impl {
 
 // Returns the first rank that the failure detector reports as lost, if it does so within a second.
 std::optional<PeerLost> wait_loss(FailureDetector& failure_detector) {
-  constexpr std::chrono::seconds kSoon(1);
-  std::promise<PeerLost> told;
+  constexpr std::chrono::seconds kReportTimeout(1);
+  std::promise<PeerLost> report;
   std::once_flag once;
   failure_detector.subscribe(
       {.lost = [&](Rank rank,
-                   std::string const& why) { std::call_once(once, [&] { told.set_value(PeerLost(rank, why)); }); },
+                   std::string const& why) { std::call_once(once, [&] { report.set_value(PeerLost(rank, why)); }); },
        .left = {}});
-  auto loss = told.get_future();
-  bool const is_told = loss.wait_for(kSoon) == std::future_status::ready;
+  auto loss = report.get_future();
+  bool const is_reported = loss.wait_for(kReportTimeout) == std::future_status::ready;
   failure_detector.subscribe({});
-  return is_told ? std::optional(loss.get()) : std::nullopt;
+  return is_reported ? std::optional(loss.get()) : std::nullopt;
 }
 
 // Connects this rank to all ranks. A rank that is lost meanwhile cannot be reached: then the loss of that rank is the

@@ -65,7 +65,7 @@ void Messenger::drop(ChannelId id) {
 
 void Messenger::close(ChannelId id) {
   drop(id);
-  if (std::exchange(end_of(id).told, true)) return;
+  if (std::exchange(end_of(id).close_sent, true)) return;
   for (std::uint32_t to = 0; to < outbox_.size(); ++to) {
     if (Rank{to} != transport_.rank()) post(Rank{to}, message_of(id, {}));
   }

@@ -39,7 +39,7 @@ class Messenger {
   void close(ChannelId id);
   // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
-  bool is_closed(ChannelId id) const { return end_of(id).told; }
+  bool is_closed(ChannelId id) const { return end_of(id).close_sent; }
 
   // Sends a message. `bytes_of_kind` bytes of the body count as data of `kind`, the others as control. Throws PeerLost
   // if the receiver has closed the channel or has left.
@@ -92,7 +92,7 @@ class Messenger {
       std::size_t messages = 0, bytes = 0;
     };
     Channel* channel = nullptr;
-    bool dropped = false, told = false;
+    bool dropped = false, close_sent = false;
     std::vector<bool> closed_by;                     // by rank
     std::deque<std::pair<Rank, std::string>> early;  // bodies that came before the channel was opened
     std::map<Rank, Early> early_of;

@@ -44,9 +44,9 @@ TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
     };
     std::vector<Key> keys;
     for (std::uint64_t k = 0; k < 20; ++k) keys.push_back(Key{k});
-    auto const asked = to_device(stream, keys);
+    auto const requested = to_device(stream, keys);
     Matrix<float> const values(Device::host(), keys.size(), 4);
-    auto const text = error_of([&] { store.lookup(stream, table, asked, values, {}); });
+    auto const text = error_of([&] { store.lookup(stream, table, requested, values, {}); });
     EXPECT_NE(text.find("a reply without a request"), std::string::npos) << text;
   }
 }

@@ -52,7 +52,7 @@ void train(Group const& group, At at) {
 }
 
 void expect_42(std::vector<Group> const& group, At at) {
-  std::atomic<int> told = 0;
+  std::atomic<int> informed = 0;
   int thrown = 0;
   try {
     run_ranks(group, [&](Group const& member) {
@@ -60,7 +60,7 @@ void expect_42(std::vector<Group> const& group, At at) {
         train(member, at);
       } catch (PeerError const& error) {
         EXPECT_NE(std::string(error.what()).find("no std::exception"), std::string::npos) << error.what();
-        ++told;
+        ++informed;
         throw;
       }
     });
@@ -75,7 +75,7 @@ void expect_42(std::vector<Group> const& group, At at) {
     }
   }
   EXPECT_EQ(thrown, 42);
-  EXPECT_EQ(told, static_cast<int>(group.size()) - 1);
+  EXPECT_EQ(informed, static_cast<int>(group.size()) - 1);
 }
 
 TEST(ThrownByRanks, NonExceptionEndsAllRanks) {

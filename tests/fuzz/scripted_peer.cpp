@@ -200,12 +200,12 @@ void ScriptedPeer::send_in(bool with_intents) {
 
 void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
-  auto const asked = asked_.find(clock_ + 1);
-  bool const values = asked != asked_.end() && !late_fetched_[clock_ + 1];
+  auto const request = requested_.find(clock_ + 1);
+  bool const values = request != requested_.end() && !late_fetched_[clock_ + 1];
   Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
-  if (values) message.parts = asked->second.parts.size(), message.sent = any_sent(asked->second);
+  if (values) message.parts = request->second.parts.size(), message.sent = any_sent(request->second);
   send(message);
-  if (values) send_parts(asked->second, Section::kValues, number(next), message.sent);
+  if (values) send_parts(request->second, Section::kValues, number(next), message.sent);
   ++clock_;
   sent_in_ = false;
 }
@@ -223,19 +223,19 @@ void ScriptedPeer::fetch_late() {
 
 void ScriptedPeer::answer() {
   if (unanswered_.empty()) return;
-  auto const asked = unanswered_.front();
+  auto const request = unanswered_.front();
   unanswered_.pop_front();
-  if (asked.kind == MessageKind::kLateFetch) {
-    auto const sent = any_sent(asked.intents[0]);
-    send({.kind = MessageKind::kLateFetchReply, .clock = asked.clock, .sent = sent});
-    send_parts(asked.intents[0], Section::kLateFetchValues, number(asked.clock), sent);
-  } else if (asked.kind == MessageKind::kLookup) {
-    send({.kind = MessageKind::kLookupReply, .id = asked.id});
-    send_data(tag(Section::kRequestValues, asked.id, 0), float_bytes(asked.table, asked.keys));
-    send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
+  if (request.kind == MessageKind::kLateFetch) {
+    auto const sent = any_sent(request.intents[0]);
+    send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .sent = sent});
+    send_parts(request.intents[0], Section::kLateFetchValues, number(request.clock), sent);
+  } else if (request.kind == MessageKind::kLookup) {
+    send({.kind = MessageKind::kLookupReply, .id = request.id});
+    send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));
+    send_data(tag(Section::kRequestFound, request.id, 0), request.keys);
   } else {
-    bool const assign = asked.kind == MessageKind::kAssign;
-    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = asked.id});
+    bool const assign = request.kind == MessageKind::kAssign;
+    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = request.id});
   }
 }
 

@@ -103,7 +103,7 @@ class ScriptedPeer {
   std::int64_t clock_ = 0, received_in_ = -1, received_out_ = -1;
   bool sent_in_ = false;
   // By clock: intents of rank 0 for rows of this rank, and of this rank for rows of rank 0.
-  std::map<std::int64_t, cache::Intent> asked_, mine_;
+  std::map<std::int64_t, cache::Intent> requested_, mine_;
   std::map<std::int64_t, bool> late_fetched_;
   std::map<TableId, cache::KeyEncoder> encoders_;
   Stream stream_{Device::host(), 1};

@@ -151,7 +151,7 @@ TEST_P(RowLifecycleTest, ExpireRowsFreesOldRows) {
 TEST_P(RowLifecycleTest, RowsExistReportsOnlyExistingRows) {
   for (Device const device : devices()) {
     Array<std::uint8_t> found;
-    Ids asked, answered;
+    Ids queries, answered;
     compare(
         device,
         [&](Stream& on, auto lifecycle, auto const& ids) {

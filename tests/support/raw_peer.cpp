@@ -84,9 +84,9 @@ void RawPeer::send_data(std::uint64_t tag, std::vector<std::uint8_t> const& byte
 
 void RawPeer::receive_data(std::uint64_t tag, std::size_t bytes, ChannelId channel) {
   tag = tag_of(channel, tag);
-  if (!wanted_.insert(tag).second) return;
+  if (!posted_receives_.insert(tag).second) return;
   bulk_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {
-    wanted_.erase(tag);
+    posted_receives_.erase(tag);
     data_.emplace_back(bytes / 8 + 1);
     return data_.back().data();
   });

@@ -78,7 +78,7 @@ class RawPeer {
   std::deque<std::vector<std::uint64_t>> data_;  // memory of transfers in flight
   std::unique_ptr<comm::Transport> transport_;
   std::unique_ptr<comm::BulkTransport> bulk_;
-  std::set<std::uint64_t> wanted_;
+  std::set<std::uint64_t> posted_receives_;
   std::size_t bytes_sent_ = 0;
   std::function<void()> progress_all_;
 };

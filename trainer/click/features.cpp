@@ -145,7 +145,7 @@ EntryPlan Features::make_plan(std::size_t part) const {
   return plan;
 }
 
-void Features::tell_apart(FrequentValues const& values) {
+void Features::merge_rare_values(FrequentValues const& values) {
   for (EntryPlan& plan : plans_) plan.frequent = &values;
 }
 

@@ -53,9 +53,9 @@ class HostileLink : public testing::Test {
 
 TEST_F(HostileLink, BoundsMemoryOfAnnouncedMessages) {
   for (int i = 0; i < 2; ++i) messages->deliver_remote_message(kPeer, kMessageBytesMax);
-  EXPECT_EQ(messages->bytes_wanted(), 2 * kMessageBytesMax);
+  EXPECT_EQ(messages->bytes_requested(), 2 * kMessageBytesMax);
   messages->deliver_remote_message(kPeer, 1);
-  EXPECT_EQ(messages->bytes_wanted(), 2 * kMessageBytesMax);
+  EXPECT_EQ(messages->bytes_requested(), 2 * kMessageBytesMax);
   messages->end_all();
   expect_lost("more than its credits allow");
 }
@@ -78,7 +78,7 @@ TEST_F(HostileLink, ReasonOfPeerReplacesConnectionError) {
 
 TEST_F(HostileLink, RejectsTooLongMessage) {
   messages->deliver_remote_message(kPeer, ~std::size_t{0});
-  EXPECT_EQ(messages->bytes_wanted(), 0U);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_lost("more than its credits allow");
 }
 
@@ -92,7 +92,7 @@ TEST_F(HostileLink, RejectsLargeControlMessages) {
   for (auto const kind : {AmKind::kCredit, AmKind::kCreditRequest, AmKind::kEnd}) {
     messages->deliver_remote(kPeer, kind, 1, 0, 100);
   }
-  EXPECT_EQ(messages->bytes_wanted(), 0U);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_lost("an invalid message");
 }
 
@@ -262,7 +262,7 @@ TEST_F(HostileLink, RejectsDuplicateData) {
 
 TEST_F(HostileLink, RejectsUnrequestedPiece) {
   messages->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
-  EXPECT_EQ(messages->bytes_wanted(), 0U);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_wrong("a piece that was not requested");
 }
 
@@ -277,7 +277,7 @@ TEST_F(HostileLink, RejectsPieceOutOfRange) {
     other->deliver(kPeer, AmKind::kBulkOffer, 7, kSize);
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
-    EXPECT_EQ(other->bytes_wanted(), 0U);
+    EXPECT_EQ(other->bytes_requested(), 0U);
     expect_peer_error([&] { end->progress(); }, "a piece that was not requested");
   }
 }
@@ -335,7 +335,7 @@ TEST_F(HostileLink, BoundsWaitingSums) {
 TEST_F(HostileLink, DoesNotFetchRejections) {
   messages->deliver_remote(kPeer, AmKind::kBulkRejected, 7, 0, ~std::size_t{0});
   messages->deliver_remote(kPeer, AmKind::kBulkWithdrawn, 7, 0, ~std::size_t{0});
-  EXPECT_EQ(messages->bytes_wanted(), 0U);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_wrong("rank 1");
 }
 

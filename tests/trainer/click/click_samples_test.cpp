@@ -16,12 +16,12 @@
 namespace gpups::trainer {
 namespace {
 
+using test::correct_checksums;
 using test::expect_error;
 using test::expect_sample;
 using test::header_of;
 using test::joined;
 using test::oracle_sample;
-using test::correct_checksums;
 using test::small_layout;
 using test::SyntheticText;
 using test::TemporaryFolder;
