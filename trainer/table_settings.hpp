@@ -9,6 +9,7 @@
 
 namespace gpups::trainer {
 
+// Return the options that sections of a configuration set. REQUIRES: the configuration is valid.
 Initializer initializer(ModelConfig const& model);
 DataType row_value_type(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);

@@ -178,7 +178,7 @@ class BootstrapClient {
             .keys = std::move(keys),
             .broadcast_data = std::move(start.broadcast_data),
             .failure_detector =
-                make_heartbeat_hub(request_.launch.rank, size, std::move(connections), request_.failure_detector)};
+                make_failure_detector(request_.launch.rank, size, std::move(connections), request_.failure_detector)};
   }
 
   JoinRequest const& request_;

@@ -27,6 +27,7 @@ enum class FrameKind : std::uint8_t {
   kMembershipUpdate,  // a rank leaves or is lost, and why
 };
 
+// A received frame.
 struct Frame {
   FrameKind kind{};
   std::string body{};

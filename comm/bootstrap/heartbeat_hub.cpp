@@ -325,8 +325,9 @@ class HeartbeatHub final : public FailureDetector {
 
 }  // namespace
 
-std::unique_ptr<FailureDetector> make_heartbeat_hub(Rank mine, std::uint32_t size, std::vector<Connection> connections,
-                                                    FailureDetectorOptions const& options) {
+std::unique_ptr<FailureDetector> make_failure_detector(Rank mine, std::uint32_t size,
+                                                       std::vector<Connection> connections,
+                                                       FailureDetectorOptions const& options) {
   return std::make_unique<HeartbeatHub>(mine, size, std::move(connections), options);
 }
 

@@ -188,8 +188,8 @@ class BootstrapServer {
             .session = start.session,
             .keys = pair_keys(keys, mine_.rank, rank_peers_.size()),
             .broadcast_data = request_.broadcast_data,
-            .failure_detector = make_heartbeat_hub(request_.launch.rank, mine_.size, std::move(connections),
-                                                   request_.failure_detector)};
+            .failure_detector = make_failure_detector(request_.launch.rank, mine_.size, std::move(connections),
+                                                      request_.failure_detector)};
   }
 
   JoinRequest const& request_;

@@ -70,8 +70,8 @@ std::string fabric_obstacle(std::span<FabricOffer const> offers) {
   return {};
 }
 
-NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& maker) {
-  auto const offers = wait_offers(channel, maker.offer());
+NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& factory) {
+  auto const offers = wait_offers(channel, factory.offer());
   bool const any_device = std::any_of(offers.begin(), offers.end(), [](auto const& o) { return !o.place.empty(); });
   if (!any_device || offers.size() < 2) return {};
   NegotiatedFabric agreed;
@@ -79,13 +79,13 @@ NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& m
   if (!agreed.why_not.empty()) return agreed;
 
   std::string id;
-  agreed.why_not = wait_first_error(channel, channel.rank() == 0 ? error_of([&] { id = maker.make_id(); }) : "");
+  agreed.why_not = wait_first_error(channel, channel.rank() == 0 ? error_of([&] { id = factory.make_id(); }) : "");
   if (!agreed.why_not.empty()) return agreed;
   id = channel.wait_broadcast(id);
 
   Rank const me{static_cast<std::uint32_t>(channel.rank())};
   agreed.why_not =
-      wait_first_error(channel, error_of([&] { agreed.fabric = maker.wait_make(id, me, channel.size()); }));
+      wait_first_error(channel, error_of([&] { agreed.fabric = factory.wait_make(id, me, channel.size()); }));
   if (!agreed.why_not.empty()) agreed.fabric.reset();
   return agreed;
 }

@@ -49,8 +49,8 @@ FabricOffer nccl_offer(Device device, bool enabled) {
 }
 
 NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool enabled, double timeout_s) {
-  NcclFactory maker(channel, device, enabled, timeout_s);
-  return wait_negotiate_fabric(channel, maker);
+  NcclFactory factory(channel, device, enabled, timeout_s);
+  return wait_negotiate_fabric(channel, factory);
 }
 
 }  // namespace gpups::comm

@@ -205,7 +205,7 @@ bool Messenger::idle(ChannelId id) const {
 
 bool Messenger::idle() const { return idle(ChannelId::kStore) && idle(ChannelId::kCollectives); }
 
-void Messenger::forget_all() {
+void Messenger::drop_all() {
   pending_.clear();
   for (auto& waiting : outbox_) waiting.clear();
   for (ChannelState& end : ends_) end.open_transfers = 0;

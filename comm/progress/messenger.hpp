@@ -25,7 +25,7 @@
 
 namespace gpups::comm {
 
-// Used by the thread that makes progress, except for counters() and can_allreduce().
+// The messenger of one rank. Used by the thread that makes progress, except for counters() and can_allreduce().
 class Messenger {
  public:
   Messenger(Transport& transport, BulkTransport& bulk);
@@ -68,10 +68,11 @@ class Messenger {
   bool progress();
   // Returns whether no message is queued and no transfer of the channel is in flight.
   bool idle(ChannelId id) const;
+  // Returns whether this is true of all channels.
   bool idle() const;
-  // Forgets all messages and transfers: nothing is called any more, and memory that was kept is released. REQUIRES: the
+  // Drops all messages and transfers: nothing is called any more, and memory that was kept is released. REQUIRES: the
   // bulk transport was destroyed.
-  void forget_all();
+  void drop_all();
 
   // Counts `bytes` of the last message from that rank as data of `kind`.
   void received_within(Rank from, TrafficKind kind, std::size_t bytes) { counters_.received_within(from, kind, bytes); }

@@ -221,7 +221,7 @@ void ProgressEngine::abandon(char const* why) {
   bulk_.reset();
   std::lock_guard progressing(progressing_);
   for (ChannelId const id : kAll) messenger_.drop(id);
-  messenger_.forget_all();
+  messenger_.drop_all();
   std::lock_guard lock(mutex_);
   posts_.clear();
   if (failure_ == nullptr) {

@@ -32,6 +32,7 @@ class SimNetwork final : public LocalNetwork {
   void set_simulated(bool yes);
   SimRandom& random() { return random_; }
   std::uint64_t now_us() const { return now_us_; }
+  // Sets the simulated time. REQUIRES: it is not before now_us().
   void advance_to(std::uint64_t time_us);
   // A queue of packets: those between two ranks that keep their order, or a single packet.
   struct SimRoute {

@@ -154,7 +154,7 @@ struct Forged {
       links.emplace_back(Socket(ends[0]), ConnectionSide::kRankZero);
       *other = Connection(Socket(ends[1]), ConnectionSide::kOther);
     }
-    zero = make_heartbeat_hub(Rank{0}, 3, std::move(links), {.peer_timeout_s = 60});
+    zero = make_failure_detector(Rank{0}, 3, std::move(links), {.peer_timeout_s = 60});
     zero->subscribe(log.events());
   }
   // Returns the next membership update that rank 2 receives.
