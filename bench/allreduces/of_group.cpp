@@ -23,7 +23,7 @@ class DenseAllreduce final : public Way {
   DenseAllreduce(Job const& job, Input const& input, AllreduceOptions options)
       : job_(job), input_(input), options_(std::move(options)) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     auto const sum = job_.group.begin_allreduce(job_.stream, input_.dense.view(), kept(input_), options_);
     sums_ = job_.group.wait_result(job_.stream, sum).values;
   }
@@ -42,7 +42,7 @@ class SparseAllreduce : public Way {
   SparseAllreduce(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
       : job_(job), input_(input), sums_(sums), options_(std::move(options)) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     sum_ = job_.group.wait_result(job_.stream, job_.group.begin_allreduce(job_.stream, vector(), options_));
   }
   Result result() override {
@@ -71,7 +71,7 @@ class Push final : public SparseAllreduce {
  public:
   using SparseAllreduce::SparseAllreduce;
 
-  void wait_result() override {
+  void wait_sum() override {
     sum_ = job_.group.wait_result(job_.stream, job_.group.begin_reduce_scatter(job_.stream, vector(), options_.format));
   }
 };
@@ -83,7 +83,7 @@ class TopK final : public Way {
  public:
   TopK(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     if (!sum_) sum_.emplace(job_.group, sums_.size(), options());
     sum_->begin(job_.stream, input_.dense.view());
     sum_->wait(job_.stream, sums_);

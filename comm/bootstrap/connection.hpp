@@ -22,7 +22,7 @@ enum class FrameKind : std::uint8_t {
   kHello = 1,         // RankInfo
   kWrongToken,        // from rank 0: the token differs; not authenticated, since there is no common key
   kAlive,             // a heartbeat; has no body
-  kRefused,           // from rank 0: why the job is rejected
+  kRejected,          // from rank 0: why the job is rejected
   kStart,             // from rank 0: StartMessage
   kMembershipUpdate,  // a rank leaves or is lost, and why
 };

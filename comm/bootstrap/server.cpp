@@ -82,7 +82,7 @@ class BootstrapServer {
       ++ranks_joined_;
       added.connection.put(FrameKind::kAlive, {});  // proves to the client that this is rank 0
     } else {
-      added.connection.put(FrameKind::kRefused, rejection_);
+      added.connection.put(FrameKind::kRejected, rejection_);
     }
     (void)added.connection.exchange();
   }
@@ -132,7 +132,7 @@ class BootstrapServer {
     rejected_until_ = after(now(), kLateJoinGrace_s);
     for (AuthenticatedPeer& peer : peers_) {
       if (!peer.connection.is_open()) continue;
-      peer.connection.put(FrameKind::kRefused, rejection_);
+      peer.connection.put(FrameKind::kRejected, rejection_);
       (void)peer.connection.exchange();
     }
   }

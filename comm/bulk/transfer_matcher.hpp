@@ -62,7 +62,7 @@ class TransferMatcher {
   // done or were rejected, so that the caller informs their senders.
   struct MoveResult {
     bool any = false;
-    std::vector<std::shared_ptr<PostedSend>> over, rejected;
+    std::vector<std::shared_ptr<PostedSend>> done, rejected;
   };
   MoveResult move(Rank rank);
   // Informs the sender that its send is done, or that its size differs from that of the receive.

@@ -143,7 +143,7 @@ class Ucx final : public BulkTransport {
       }
     }
     std::erase_if(staged_copies_, [this](StagedCopy const& copy) {
-      if (!copy.over.done()) return false;
+      if (!copy.copied.done()) return false;
       done_.insert(copy.number);
       return true;
     });
@@ -204,7 +204,7 @@ class Ucx final : public BulkTransport {
   struct StagedCopy {
     Transfer number;
     Array<std::byte> staged;
-    Event over;
+    Event copied;
   };
 
   // The worker calls back when an operation ends, perhaps after this object is destroyed.
