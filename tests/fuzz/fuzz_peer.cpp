@@ -59,7 +59,7 @@ class Scenario {
   // Lets the peer act while the store waits. The wait ends when the next action of the script is one of the store.
   bool peer_acts_alone() {
     bool did = false;
-    attempt([&] { did = peer_.dutiful() && peer_.do_duty(); });
+    attempt([&] { did = peer_.cooperates() && peer_.cooperate(); });
     if (did) return true;
     if (script_.over() || script_.peek() % (ScriptedPeer::kActions + kStoreActions) >= ScriptedPeer::kActions) {
       return false;

@@ -47,7 +47,7 @@ AnyTag any_tag(Script& script) {
 
 // -- messages and data that the peer sends --
 
-void ScriptedPeer::spoil(Message& message) {
+void ScriptedPeer::corrupt(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
   switch (script_.byte() % 15) {
@@ -100,7 +100,7 @@ void ScriptedPeer::spoil(Message& message) {
 }
 
 void ScriptedPeer::send(Message message) {
-  spoil(message);
+  corrupt(message);
   message.kind == kHeader ? wires_.send_header(message.id, message.bytes) : wires_.send(message);
   last_ = std::move(message);
 }
@@ -151,7 +151,7 @@ void ScriptedPeer::send_any_data() {
 
 Message ScriptedPeer::any_message() {
   Message message{.kind = kind_of(script_.byte())};
-  for (int changes = script_.byte() % 8; changes > 0; --changes) spoil(message);
+  for (int changes = script_.byte() % 8; changes > 0; --changes) corrupt(message);
   return message;
 }
 
@@ -272,7 +272,7 @@ void ScriptedPeer::send_header(std::uint64_t id, comm::CollectiveHeader const& h
   send({.kind = kHeader, .id = id, .bytes = encode(header)});
 }
 
-bool ScriptedPeer::do_duty() {
+bool ScriptedPeer::cooperate() {
   bool const taken = receive_all();
   exact_ = true;
   bool did = true;
@@ -294,13 +294,13 @@ bool ScriptedPeer::do_duty() {
 }
 
 void ScriptedPeer::act(std::uint8_t action) {
-  exact_ = false;  // an error may have interrupted do_duty()
+  exact_ = false;  // an error may have interrupted cooperate()
   switch (action % kActions) {
     case 0:
-      do_duty();
+      cooperate();
       return;
     case 1:
-      dutiful_ = !dutiful_;
+      cooperates_ = !cooperates_;
       return;
     case 2:
       return send_in(true);

@@ -54,8 +54,8 @@ class ScriptedPeer {
   static constexpr std::uint8_t kActions = 16;
   void act(std::uint8_t action);
   // Does what rank 0 waits for, correctly. Returns false if there is nothing to do.
-  bool do_duty();
-  bool dutiful() const { return dutiful_; }
+  bool cooperate();
+  bool cooperates() const { return cooperates_; }
 
  private:
   bool receive_all();  // returns true if data have been received
@@ -83,7 +83,7 @@ class ScriptedPeer {
   std::vector<FlushedRows> add_flushed(cache::Message& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
   std::vector<std::uint8_t> changed_rows(TableId table, std::size_t rows, std::uint64_t sent);
-  void spoil(cache::Message& message);
+  void corrupt(cache::Message& message);
   cache::Message any_message();
   cache::Intent make_intent(std::int64_t clock);
 
@@ -98,8 +98,8 @@ class ScriptedPeer {
 
   test::RawPeer& wires_;
   Script& script_;
-  bool dutiful_ = false;  // calls do_duty() whenever rank 0 waits
-  bool exact_ = false;    // makes no random changes
+  bool cooperates_ = false;  // calls cooperate() whenever rank 0 waits
+  bool exact_ = false;       // makes no random changes
   std::int64_t clock_ = 0, received_in_ = -1, received_out_ = -1;
   bool sent_in_ = false;
   // By clock: intents of rank 0 for rows of this rank, and of this rank for rows of rank 0.
