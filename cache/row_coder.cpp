@@ -37,12 +37,12 @@ Array<std::uint32_t> wait_largest_columns(Stream& stream, MatrixView<std::int64_
 
 }  // namespace
 
-RowCoder::RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact)
+RowCoder::RowCoder(TableOptions const& table, RowCompression const& compression, bool exact)
     : dim_(table.dim),
-      width_(exact || transfer.top_k == 0 ? table.dim : transfer.top_k),
+      width_(exact || compression.top_k == 0 ? table.dim : compression.top_k),
       grid_log2_(table.grid_log2),
-      exact_(exact || transfer.codec == RowCodec::kLossless),
-      format_(format_of(transfer.codec)) {}
+      exact_(exact || compression.codec == RowCodec::kLossless),
+      format_(format_of(compression.codec)) {}
 
 std::size_t RowCoder::bitmap_bytes(std::size_t n) const {
   return width_ == dim_ ? 0 : n * kernels::bitmap_words(dim_) * sizeof(std::uint32_t);

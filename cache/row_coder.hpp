@@ -18,8 +18,8 @@ namespace gpups::cache {
 // encoded rows.
 class RowCoder {
  public:
-  // exact: encode whole rows as exact sums, regardless of `transfer`.
-  RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact);
+  // exact: encode whole rows as exact sums, regardless of `compression`.
+  RowCoder(TableOptions const& table, RowCompression const& compression, bool exact);
 
   // Returns true if the encoding of n rows can have `bytes` bytes.
   bool is_valid_size(std::uint64_t bytes, std::size_t n) const;

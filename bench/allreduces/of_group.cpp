@@ -154,7 +154,7 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
 }
 
 // A sparse allreduce that is given a dense array if the density is high, as the library itself does.
-WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
+WayEntry kept_input_entry(std::string const& name, AllreduceOptions const& options) {
   auto entry = sparse_entry<SparseAllreduce>(name, options);
   entry.make = [options, of_list = entry.make](Job const& job, Input const& input,
                                                View<float> sums) -> std::unique_ptr<Way> {
@@ -190,12 +190,12 @@ std::vector<WayEntry> ways_of_group() {
     for (auto const& algorithm : between_hosts) {
       AllreduceOptions const options{algorithm.name, format};
       if (algorithm.sparse) {
-        ways.push_back(held_entry(algorithm.name, options));
+        ways.push_back(kept_input_entry(algorithm.name, options));
       } else if (format == WireFormat::kFloat) {
         ways.push_back(sparse_entry<SparseAllreduce>(algorithm.name, options));
       }
     }
-    ways.push_back(held_entry("auto", {"auto", format}));
+    ways.push_back(kept_input_entry("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
     ways.back().by_default = false;  // its result is smaller than that of the others
   }

@@ -21,7 +21,7 @@ namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20, 5};  // of the tables
 inline constexpr std::uint32_t kAdmissionCount[] = {1, 2, 1};
-inline constexpr RowCompression kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
+inline constexpr RowCompression kCompressions[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
 inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
 inline constexpr DataType kValues[] = {DataType::kFloat, DataType::kBFloat16, DataType::kFloat};
@@ -33,8 +33,8 @@ inline TableOptions options_of(TableId table) {
           .dim = kDims[t],
           .admission_count = kAdmissionCount[t],
           .value_type = kValues[t],
-          .gradient_compression = kTransfers[t],
-          .refresh_compression = kTransfers[t],
+          .gradient_compression = kCompressions[t],
+          .refresh_compression = kCompressions[t],
           .dictionary_keys = kDictionaryKeys};
 }
 
