@@ -60,8 +60,8 @@ void RawPeer::send_on(ChannelId channel, std::string const& body) {
   send_bytes(std::string(1, static_cast<char>(channel)) + body);
 }
 
-void RawPeer::send_header(std::uint64_t run, std::string const& header) {
-  send_on(ChannelId::kCollectives, encode(comm::CollectiveMessage{run, header}));
+void RawPeer::send_header(std::uint64_t sequence_number, std::string const& header) {
+  send_on(ChannelId::kCollectives, encode(comm::CollectiveMessage{sequence_number, header}));
 }
 
 void RawPeer::offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::size_t bytes) {

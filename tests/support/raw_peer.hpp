@@ -37,9 +37,11 @@ class RawPeer {
 
   // Sends a message of the store's channel.
   void send(cache::Message const& message) { send_on(ChannelId::kStore, cache::encode(message)); }
-  // Sends a header of a collective; `run` is the collective's sequence number.
-  void send(std::uint64_t run, comm::CollectiveHeader const& header) { send_header(run, encode(header)); }
-  void send_header(std::uint64_t run, std::string const& header);
+  // Sends a header of a collective; `sequence_number` is the collective's sequence number.
+  void send(std::uint64_t sequence_number, comm::CollectiveHeader const& header) {
+    send_header(sequence_number, encode(header));
+  }
+  void send_header(std::uint64_t sequence_number, std::string const& header);
   // Sends any body in a channel. An empty body closes the channel.
   void send_on(ChannelId channel, std::string const& body);
   void send_bytes(std::string const& message);

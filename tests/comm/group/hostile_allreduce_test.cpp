@@ -11,15 +11,17 @@ namespace gpups::test {
 namespace {
 
 struct OpMessage {
-  std::uint64_t run;
+  std::uint64_t sequence_number;
   comm::CollectiveHeader header;
 };
 comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::CollectiveKind::kSumIntegers, .elements = elements};
 }
-OpMessage sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
+OpMessage sum_of(std::uint64_t sequence_number, std::uint64_t elements) {
+  return {sequence_number, {.signature = sum_of(elements)}};
+}
 
-// A message of run 0 inside its header, and a message whose data follow as bulk data.
+// A message of collective 0 inside its header, and a message whose data follow as bulk data.
 OpMessage message_of(std::uint64_t index, std::string const& bytes) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
@@ -37,7 +39,7 @@ std::string packed(char word, std::size_t words = kSlice) {
 
 class HostileAllreduce : public HostilePeer {
  protected:
-  static void send(RawPeer& peer, OpMessage const& message) { peer.send(message.run, message.header); }
+  static void send(RawPeer& peer, OpMessage const& message) { peer.send(message.sequence_number, message.header); }
   // Sums so many integers on this rank and returns the error. The second half is the peer's slice.
   std::string sum(std::size_t words = kWords) {
     values_.assign(words, 1);
