@@ -54,11 +54,11 @@ def fit(bench):
     """gpups measures the links before the first sum of a job, when its ranks are connected."""
     found = {}
     for link in links.LINKS:
-        said = [line for ranks in grid.RANKS
-                for line in lines_of(bench, link.name, ranks, [1], [.01], [grid.AUTOMATIC], grid.output_of)]
-        found[f"ms, {link.name}"] = [int(ms) for ms in re.findall(r"\(measured in (\d+) ms\)", "\n".join(said))]
+        printed = [line for ranks in grid.RANKS
+                   for line in lines_of(bench, link.name, ranks, [1], [.01], [grid.AUTOMATIC], grid.output_of)]
+        found[f"ms, {link.name}"] = [int(ms) for ms in re.findall(r"\(measured in (\d+) ms\)", "\n".join(printed))]
         if len(found[f"ms, {link.name}"]) != len(grid.RANKS):
-            raise CannotMeasure(f"bench_exchange does not print how long it measured the links: {said}")
+            raise CannotMeasure(f"bench_exchange does not print how long it measured the links: {printed}")
     return found
 
 

@@ -16,12 +16,12 @@ ALL = frozenset(range(RANKS))
 
 
 @dataclasses.dataclass
-class Refusal:
+class Rejection:
     what: str
     at_fault: int
     ending: frozenset  # the processes that must end: those at fault, and those that can detect it
-    error: str  # pattern of the last error of each of them
-    zero_says: tuple = ()  # patterns of further output of rank 0
+    error: str  # pattern of the last error of each of these processes
+    rank_0_prints: tuple = ()  # patterns of further output of rank 0
     first_listens: bool = False  # the others start when the first process listens
 
 
@@ -29,16 +29,16 @@ def rejections():
     for at in range(RANKS):
         # A process without the token must not end a job: rank 0 prints which rank it rejected, and waits.
         strangers = [at] if at else [1, 2]
-        yield Refusal("token", at, frozenset(strangers), "its token differs",
+        yield Rejection("token", at, frozenset(strangers), "its token differs",
                       tuple(rf"gpups: rejected .* rank {rank} \(its token differs.*\)" for rank in strangers))
         one = rf"\brank {at}\b" if at else r"\brank [12]\b"
-        yield Refusal("version", at, ALL, one + r" runs version \S+ where rank 0 runs \S+")
-        yield Refusal("configuration", at, ALL, one + r" has .*seed.* where rank 0 has")
-        yield Refusal("data", at, ALL, one + " has other data than rank 0")
-        yield Refusal("world size", at, ALL, one + r" belongs to a job of \d ranks where rank 0 belongs to one of \d")
-        yield Refusal("same rank", at, ALL, rf"two processes have rank {at}") if at else \
-            Refusal("same rank", 0, frozenset([1]), "in use by another gpu_train .*rank 0", first_listens=True)
-    yield Refusal("port", 0, ALL, r"\brank 0\b")
+        yield Rejection("version", at, ALL, one + r" runs version \S+ where rank 0 runs \S+")
+        yield Rejection("configuration", at, ALL, one + r" has .*seed.* where rank 0 has")
+        yield Rejection("data", at, ALL, one + " has other data than rank 0")
+        yield Rejection("world size", at, ALL, one + r" belongs to a job of \d ranks where rank 0 belongs to one of \d")
+        yield Rejection("same rank", at, ALL, rf"two processes have rank {at}") if at else \
+            Rejection("same rank", 0, frozenset([1]), "in use by another gpu_train .*rank 0", first_listens=True)
+    yield Rejection("port", 0, ALL, r"\brank 0\b")
 
 
 class Ground:
@@ -126,8 +126,8 @@ def reject(ground, rejection):
                 problems.append(f"the exit status of process {index} is {codes[index]}")
             if not re.search(rejection.error, last_error(job.output(index))):
                 problems.append(f"process {index} prints '{last_error(job.output(index))}'")
-        problems += [f"rank 0 does not print {said}" for said in rejection.zero_says
-                     if not re.search(said, job.output(0))]
+        problems += [f"rank 0 does not print {pattern}" for pattern in rejection.rank_0_prints
+                     if not re.search(pattern, job.output(0))]
         seconds = max(ends.values()) if len(ends) == len(rejection.ending) else GIVE_UP_S
         if seconds > BOUND_S:
             problems.append(f"it took {seconds:.1f} s")

@@ -18,8 +18,8 @@ float AdaptiveThreshold::next() const {
 
 void AdaptiveThreshold::begin(std::vector<float> largest) {
   if (largest.empty()) return;
-  auto const held = static_cast<std::size_t>(static_cast<double>(largest.size()) * (1 - double{filter_.density}));
-  auto const place = largest.begin() + static_cast<std::ptrdiff_t>(std::min(held, largest.size() - 1));
+  auto const unsent = static_cast<std::size_t>(static_cast<double>(largest.size()) * (1 - double{filter_.density}));
+  auto const place = largest.begin() + static_cast<std::ptrdiff_t>(std::min(unsent, largest.size() - 1));
   std::nth_element(largest.begin(), place, largest.end());
   threshold_ = *place;
 }

@@ -22,16 +22,16 @@ constexpr std::size_t kNameBytesMax = 1024;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 53;  // steps are counted exactly by a double
 
 // Throws Error for invalid options of one direction. which: "gradients" or "refreshes", for messages.
-void check_compression(TableOptions const& table, RowCompression const& transfer, char const* which) {
-  auto const& filter = transfer.filter;
-  GPUPS_REQUIRE(transfer.codec <= RowCodec::kInt4,
+void check_compression(TableOptions const& table, RowCompression const& compression, char const* which) {
+  auto const& filter = compression.filter;
+  GPUPS_REQUIRE(compression.codec <= RowCodec::kInt4,
                 "table '{}' has the codec number {} for its {} (there is no such codec): set codec to an enumerator of "
                 "RowCodec",
-                table.name, static_cast<int>(transfer.codec), which);
+                table.name, static_cast<int>(compression.codec), which);
   GPUPS_REQUIRE(
-      transfer.top_k <= table.dim,
+      compression.top_k <= table.dim,
       "table '{}' has top_k {} for its {} (its rows have {} columns): lower top_k, or set 0 to send all columns",
-      table.name, transfer.top_k, which, table.dim);
+      table.name, compression.top_k, which, table.dim);
   GPUPS_REQUIRE(filter.density >= 0 && filter.density <= 1,
                 "table '{}' has filter.density {} for its {} (a density is a share of rows, 0 to 1): correct it",
                 table.name, filter.density, which);
@@ -42,9 +42,9 @@ void check_compression(TableOptions const& table, RowCompression const& transfer
   GPUPS_REQUIRE(filter.age_max <= kAgeMax,
                 "table '{}' has filter.age_max {} for its {} (the maximum is {} steps): lower it", table.name,
                 filter.age_max, which, kAgeMax);
-  GPUPS_REQUIRE(transfer.capacity_rows >= 1 && transfer.capacity_rows <= kCapacityRowsMax,
+  GPUPS_REQUIRE(compression.capacity_rows >= 1 && compression.capacity_rows <= kCapacityRowsMax,
                 "table '{}' has capacity_rows {} for its {} (the capacity is 1 to {} rows): correct it", table.name,
-                transfer.capacity_rows, which, kCapacityRowsMax);
+                compression.capacity_rows, which, kCapacityRowsMax);
 }
 // Returns true if all initial values are finite in the table's data type. Magnitudes of normal values are below 8
 // standard deviations.

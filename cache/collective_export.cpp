@@ -173,12 +173,12 @@ void put_in_place(fs::path const& folder) {
 void wait_export(Engine& engine, fs::path const& name, ExportFormat format) {
   bool const first = engine.rank() == Rank{0};
   auto const folder = plain_path(name);
-  bool made = false;
+  bool created = false;
   auto const collective_call = [&](auto const& share) { return wait_collective_call(engine, Timeout::kNone, share); };
   try {
     auto const counts = collective_call([&] {
       if (first) make_unfinished(folder);
-      made = first;
+      created = first;
       return count_rows(engine);
     });
     auto const files = plan_files(engine, counts, format);
@@ -200,7 +200,7 @@ void wait_export(Engine& engine, fs::path const& name, ExportFormat format) {
     });
   } catch (...) {
     std::error_code ignored;
-    if (made) fs::remove_all(unfinished(folder), ignored);
+    if (created) fs::remove_all(unfinished(folder), ignored);
     throw;
   }
 }

@@ -20,7 +20,7 @@ constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
 comm::ProgressEngine& engine_of(Group const& group) {
   GPUPS_REQUIRE(
       !group.impl().had_store,
-      "a second Store is created on one membership of a Group (messages of the two could not be told apart): put all "
+      "a second Store is created on one membership of a Group (their messages could not be distinguished): put all "
       "tables into one Store, or use another Group for the second");
   return group.impl().engine();
 }
@@ -87,11 +87,11 @@ void Engine::send_schema() {
 
 void Engine::received(Rank from, std::string_view body) {
   Message const message = read_message(from, body);
-  bool const asks = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
-                    message.kind == MessageKind::kErase;
+  bool const is_request = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
+                          message.kind == MessageKind::kErase;
   // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
   // forever.
-  if (asks && closing_ && idle()) return;
+  if (is_request && closing_ && idle()) return;
   switch (message.kind) {
     case MessageKind::kGradientPhase:
     case MessageKind::kRefreshPhase:

@@ -22,8 +22,8 @@
 namespace gpups::cache {
 
 // Connects the threads of a Store with its protocol. Functions before the comment "for the thread that makes progress"
-// may be called by any thread, if nothing else is said: they post tasks to the group's progress engine and wait for
-// results. The protocol itself (Round, RoundExecutor, RequestHandler) is used in progress() only.
+// may be called by any thread, unless their comment restricts it: they post tasks to the group's progress engine and
+// wait for results. The protocol itself (Round, RoundExecutor, RequestHandler) is used in progress() only.
 class Engine final : public comm::Channel {
  public:
   // stream: for all work of the protocol. Throws Error if the membership has had a Store before.
@@ -93,7 +93,7 @@ class Engine final : public comm::Channel {
   static constexpr std::size_t kBytesOfPeer = sizeof(PeerTraffic) + Round::kBytesOfPeer + kBytesOfQueues;
 
   // -- for the thread that makes progress --
-  void progress_begins() override { times_.turn_begins(round_.phase()); }
+  void progress_begins() override { times_.progress_begins(round_.phase()); }
   void received(Rank from, std::string_view body) override;
   void closed_by(Rank peer) override;
   bool progress(bool moved) override;

@@ -11,8 +11,8 @@
 namespace gpups::cache {
 namespace {
 
-kernels::PackedBytes wait_narrow_counts(Stream& stream, View<std::uint32_t const> offsets,
-                                        View<std::uint32_t const> order) {
+kernels::PackedBytes wait_pack_counts(Stream& stream, View<std::uint32_t const> offsets,
+                                      View<std::uint32_t const> order) {
   Matrix<std::int64_t> const counts(stream.device(), rows_of_counts(order.size()), kCountsPerRow);
   kernels::count_entries(stream, {.offsets = offsets, .rows = order, .counts = counts.view().flat()});
   std::vector<std::uint32_t> rows(counts.rows());
@@ -54,7 +54,7 @@ std::vector<GradientBytes> RoundExecutor::send_gradients(Rank owner, std::vector
           send(Section::kGradients, p, kernels::wait_pack_sums(stream_, {.sums = part.sums, .order = order}), plain);
     }
     if (!tables_[number(part.table)]->counts_occurrences()) continue;
-    sizes[p].occurrences = send(Section::kOccurrences, p, wait_narrow_counts(stream_, part.offsets, order),
+    sizes[p].occurrences = send(Section::kOccurrences, p, wait_pack_counts(stream_, part.offsets, order),
                                 order.size() * sizeof(std::int64_t));
   }
   return sizes;

@@ -27,7 +27,7 @@ void RoundExecutor::execute(Round::Action const& action) {
 }
 
 // Returns why the step of this batch must be rejected, or an empty text. Waits for the stream.
-std::string RoundExecutor::fault_of(PreparedBatch::Impl const& batch) {
+std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch) {
   auto const entries = to_host(stream_, batch.wrong_numbers.view());
   for (std::size_t p = 0; p < entries.size(); ++p) {
     if (entries[p] == kernels::kNoRow) continue;
@@ -72,7 +72,7 @@ void RoundExecutor::begin_round() {
     for (auto const& event : batch->read_events) stream_.after(event);
     stream_.after(batch->push_event);
     report.samples = batch->samples;
-    report.rejection = fault_of(*batch);
+    report.rejection = rejection_of(*batch);
   }
   round_.end_step(report);
 }

@@ -30,11 +30,13 @@ void create_array(std::filesystem::path const& path, std::string const& header, 
 // the path and the system's reason. Blocks.
 class PartWriter {
  public:
+  // Opens the file.
   PartWriter(std::filesystem::path path, std::uint64_t offset);
   ~PartWriter();
   PartWriter(PartWriter const&) = delete;
   PartWriter& operator=(PartWriter const&) = delete;
 
+  // Writes the next bytes.
   void write(void const* data, std::size_t bytes);
   // Flushes the file to the disk and closes it.
   void finish();

@@ -56,10 +56,10 @@ void KeyEncoder::wait_remember(Stream& stream, std::vector<IndexedKey> const& fr
   if (allocated.empty()) return;
   auto const replaced =
       std::find_if(allocated.begin(), allocated.end(), [&](auto slot) { return slot >= index_.ids_end(); });
-  std::vector<std::uint32_t> const gone(allocated.begin(), replaced);
+  std::vector<std::uint32_t> const evicted(allocated.begin(), replaced);
   auto const before = index_.keys();
-  for (std::uint32_t const slot : gone) encoded.replaced.push_back({slot, Key{*before.row(slot)}});
-  index_.wait_erase_ids(stream, View<std::uint32_t const>(gone));
+  for (std::uint32_t const slot : evicted) encoded.replaced.push_back({slot, Key{*before.row(slot)}});
+  index_.wait_erase_ids(stream, View<std::uint32_t const>(evicted));
   std::vector<Key> keys;
   keys.reserve(allocated.size());
   for (std::size_t i = 0; i < allocated.size(); ++i) keys.push_back(Key{fresh[i].value});

@@ -14,6 +14,7 @@
 
 namespace gpups::cache {
 
+// The contents of a manifest.
 struct Manifest {
   struct Table {
     std::string name;

@@ -14,6 +14,7 @@ namespace gpups::cache {
 // Maximum number of samples of a rank in a step. Sums over all ranks fit in 63 bits.
 inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
 
+// The kinds of messages of the store's channel. The values are part of the protocol.
 enum class MessageKind : std::uint8_t {
   kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents
   kRefreshPhase,    // after the update: values that the receiver reads in the next step

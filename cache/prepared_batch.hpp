@@ -89,6 +89,7 @@ struct PreparedPart {
 
 namespace gpups {
 
+// The distinct keys and entries of a batch. They do not change after the batch was prepared.
 struct BatchPattern::Impl {
   std::shared_ptr<void const> store;  // Store::Impl::identity_ of the store that prepared it
   std::size_t samples = 0;
@@ -97,6 +98,7 @@ struct BatchPattern::Impl {
   Array<std::uint32_t> words;  // positions, offsets and order
 };
 
+// A pattern with its clock, and the state of its rows and gradients.
 struct PreparedBatch::Impl {
   Impl(std::shared_ptr<BatchPattern::Impl const> of, Clock at)
       : pattern(std::move(of)),

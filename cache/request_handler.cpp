@@ -19,13 +19,13 @@ constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 using Kind = RowRequest::Kind;
 
 MessageKind request_kind(Kind kind) {
-  static constexpr MessageKind kQuestions[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
-  return kQuestions[static_cast<int>(kind)];
+  static constexpr MessageKind kRequests[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
+  return kRequests[static_cast<int>(kind)];
 }
 MessageKind reply_kind(Kind kind) {
-  static constexpr MessageKind kAnswers[] = {MessageKind::kLookupReply, MessageKind::kAssignReply,
+  static constexpr MessageKind kReplies[] = {MessageKind::kLookupReply, MessageKind::kAssignReply,
                                              MessageKind::kEraseReply};
-  return kAnswers[static_cast<int>(kind)];
+  return kReplies[static_cast<int>(kind)];
 }
 // REQUIRES: the message is a request, not a reply.
 Kind kind_of(Message const& message) {
@@ -33,9 +33,9 @@ Kind kind_of(Message const& message) {
   return message.kind == MessageKind::kAssign ? Kind::kAssign : Kind::kErase;
 }
 
-// Returns the part number in the tags of requests of rank `asking`. Both ranks of a pair number their requests from 0,
-// so their tags must differ in the part.
-std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
+// Returns the part number in the tags of requests of rank `requester`. Both ranks of a pair number their requests from
+// 0, so their tags must differ in the part.
+std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 
 }  // namespace
 

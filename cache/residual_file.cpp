@@ -53,12 +53,13 @@ void write_rows(FileWriter& writer, std::vector<Key> const& keys, std::vector<st
   write_list(writer, numbers);
 }
 
-// The table and the rank of a chunk. read_of() returns nullopt at the end of a list.
-struct Of {
+// The table and the rank of a chunk. read_owner() returns nullopt at the end of a list.
+struct ChunkOwner {
   TableId table;
   Rank rank;
 };
-std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size_t tables, std::uint32_t ranks) {
+std::optional<ChunkOwner> read_owner(FileReader& reader, std::string const& path, std::size_t tables,
+                                     std::uint32_t ranks) {
   auto const table = reader.get<std::uint32_t>();
   if (table == kNoMoreTables) return std::nullopt;
   GPUPS_REQUIRE(
@@ -69,7 +70,7 @@ std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size
   GPUPS_REQUIRE(number(rank) < ranks,
                 "'{}' has data for rank {} of {} ranks (there is no such rank): use another checkpoint", path,
                 number(rank), ranks);
-  return Of{TableId{table}, rank};
+  return ChunkOwner{TableId{table}, rank};
 }
 
 AdaptiveThreshold::State read_threshold(FileReader& reader) {
@@ -119,14 +120,14 @@ ResidualFile read_residuals(std::filesystem::path const& path, std::vector<std::
   file.writer = Rank{reader.get<std::uint32_t>()};
   file.writers = reader.get<std::uint32_t>();
   file.samples = reader.get<std::uint64_t>();
-  while (auto const of = read_of(reader, path.string(), dims.size(), file.writers)) {
+  while (auto const of = read_owner(reader, path.string(), dims.size(), file.writers)) {
     ResidualChunk chunk{
         .table = of->table, .peer = of->rank, .threshold = read_threshold(reader), .keys = {}, .marks = {}, .sums = {}};
     read_rows(reader, dims[number(of->table)], chunk.keys, chunk.marks, chunk.sums);
     file.chunks.push_back(std::move(chunk));
   }
   if (reader.bytes_left() == 0) return file;  // format 4
-  while (auto const of = read_of(reader, path.string(), dims.size(), file.writers)) {
+  while (auto const of = read_owner(reader, path.string(), dims.size(), file.writers)) {
     MirrorChunk chunk{.table = of->table,
                       .reader = of->rank,
                       .threshold = read_threshold(reader),

@@ -15,7 +15,7 @@ ResidualTable::ResidualTable(Device device, TableOptions const& table)
       section_(table),
       threshold_(table.gradient_compression.filter),
       keys_(device),
-      held_(device, row_stride(table.dim), kernels::NewRows::kZero, KeyAgeIndex::kGrowth) {}
+      residuals_(device, row_stride(table.dim), kernels::NewRows::kZero, KeyAgeIndex::kGrowth) {}
 
 std::size_t ResidualTable::bytes_for(TableOptions const& table, std::size_t rows) {
   return KeyAgeIndex::bytes_for(rows) +
@@ -25,7 +25,7 @@ std::size_t ResidualTable::bytes_for(TableOptions const& table, std::size_t rows
 Array<std::uint32_t> ResidualTable::wait_slots(Stream& stream, View<Key const> keys) {
   Array<std::uint32_t> slots(stream.device(), keys.size());
   keys_.wait_find_or_insert(stream, keys, slots);
-  held_.reserve(stream, keys_.slots_end());
+  residuals_.reserve(stream, keys_.slots_end());
   return slots;
 }
 
@@ -68,7 +68,7 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
   kernels::accumulate_residual(stream, {.sums = sums,
                                         .order = order,
                                         .slots = slots,
-                                        .residual = held_.ref(),
+                                        .residual = residuals_.ref(),
                                         .marks = keys_.marks(),
                                         .now = stamp_of(step),
                                         .age = filter.age_max,
@@ -86,12 +86,12 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
   before.sent.truncate(sent);
   auto const sent_slots = slots_of.view().slice(0, sent);
   Matrix<std::int64_t> const rows(device, sent, table_.dim);
-  before.held = Matrix<std::int64_t>(device, sent, table_.dim);
-  kernels::gather_residual(stream, {.residual = held_.const_ref(), .slots = sent_slots, .out = rows});
-  copy<std::int64_t>(stream, before.held.view().flat(), rows.view().flat());
+  before.residuals = Matrix<std::int64_t>(device, sent, table_.dim);
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = sent_slots, .out = rows});
+  copy<std::int64_t>(stream, before.residuals.view().flat(), rows.view().flat());
   auto bytes = section_.wait_write(stream, before.sent, n, rows);
   Compressed part{.sent = sent, .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))};
-  kernels::scatter_residual(stream, {.from = rows, .slots = sent_slots, .residual = held_.ref()});
+  kernels::scatter_residual(stream, {.from = rows, .slots = sent_slots, .residual = residuals_.ref()});
   stream.wait();  // local arrays end here
 
   rows_named_ += n;
@@ -115,9 +115,9 @@ ResidualTable::FlushedRows ResidualTable::wait_send(Stream& stream, View<std::ui
   }
   auto const slots = to_device(stream, ordered);
   Matrix<std::int64_t> const rows(stream.device(), slots.size(), table_.dim);
-  kernels::gather_residual(stream, {.residual = held_.const_ref(), .slots = slots, .out = rows});
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = rows});
   auto bytes = RowCoder(table_, table_.gradient_compression, exact).wait_encode(stream, rows, 0);
-  kernels::scatter_residual(stream, {.from = rows, .slots = slots, .residual = held_.ref()});
+  kernels::scatter_residual(stream, {.from = rows, .slots = slots, .residual = residuals_.ref()});
   stream.wait();
   flushed.bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes));
   return flushed;
@@ -128,8 +128,8 @@ void ResidualTable::wait_flush_nonzero(Stream& stream, View<std::uint32_t const>
                                        std::vector<FlushedRows>& flushed) {
   Device const device = stream.device();
   UndoRecord& before = remember(stream, slots, keys_.wait_keys(stream, slots));
-  auto& old = before.held = Matrix<std::int64_t>(device, slots.size(), table_.dim);
-  kernels::gather_residual(stream, {.residual = held_.const_ref(), .slots = slots, .out = old});
+  auto& old = before.residuals = Matrix<std::int64_t>(device, slots.size(), table_.dim);
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = old});
   Array<std::uint8_t> const flags(device, slots.size());
   Array<std::uint32_t> const numbers(device, slots.size()), filled(device, slots.size());
   kernels::flag_nonzero(stream, {.rows = old, .flags = flags});
@@ -175,10 +175,11 @@ void ResidualTable::wait_undo(Stream& stream, UndoRecord const& before) {
   auto const sent_slots = to_device(stream, sent_slots_there);
   bool const is_late = before.order.empty();
   kernels::scatter_residual(
-      stream, {.from = before.held, .slots = is_late ? slots.view() : sent_slots.view(), .residual = held_.ref()});
+      stream,
+      {.from = before.residuals, .slots = is_late ? slots.view() : sent_slots.view(), .residual = residuals_.ref()});
   if (!is_late) {
-    kernels::subtract_residual(stream,
-                               {.sums = before.added, .order = before.order, .slots = slots, .residual = held_.ref()});
+    kernels::subtract_residual(
+        stream, {.sums = before.added, .order = before.order, .slots = slots, .residual = residuals_.ref()});
   }
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const marks = to_host(stream, before.marks.view());
@@ -207,7 +208,7 @@ void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) {
   auto const slots = wait_slots(stream, keys);
   Matrix<std::int64_t> const zeros(stream.device(), keys.size(), table_.dim);
   memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
-  kernels::scatter_residual(stream, {.from = zeros, .slots = slots, .residual = held_.ref()});
+  kernels::scatter_residual(stream, {.from = zeros, .slots = slots, .residual = residuals_.ref()});
   keys_.wait_erase(stream, slots);
 }
 
@@ -215,13 +216,13 @@ ResidualChunk ResidualTable::wait_save(Stream& stream) const {
   auto const slots = keys_.wait_slots(stream);
   auto const keys = keys_.wait_keys(stream, slots);
   auto const marks = marks_of(stream, slots);
-  Matrix<std::int64_t> const held(stream.device(), slots.size(), table_.dim);
-  kernels::gather_residual(stream, {.residual = held_.const_ref(), .slots = slots, .out = held});
+  Matrix<std::int64_t> const residuals(stream.device(), slots.size(), table_.dim);
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = residuals});
   ResidualChunk chunk{.threshold = threshold_.state(),
                       .keys = to_host(stream, keys.view()),
                       .marks = to_host(stream, marks.view()),
                       .sums = {}};
-  auto const padded = to_host(stream, held.view().flat());
+  auto const padded = to_host(stream, residuals.view().flat());
   std::size_t const stride = row_stride(table_.dim);
   for (std::size_t i = 0; i < padded.size(); ++i) {
     if (i % stride < table_.dim) chunk.sums.push_back(padded[i]);
@@ -235,7 +236,7 @@ void ResidualTable::wait_load(Stream& stream, ResidualChunk const& chunk) {
   auto const keys = to_device(stream, chunk.keys);
   auto const marks = to_device(stream, chunk.marks);
   auto const slots = wait_slots(stream, keys);
-  kernels::scatter_residual(stream, {.from = padded, .slots = slots, .residual = held_.ref()});
+  kernels::scatter_residual(stream, {.from = padded, .slots = slots, .residual = residuals_.ref()});
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();
 }

@@ -73,8 +73,8 @@ class ResidualTable {
   // restored.
   struct UndoRecord {
     Array<Key> keys;
-    Array<std::uint32_t> marks;      // (n, kResidualMarks)
-    Matrix<std::int64_t> held = {};  // of a part: (sent, dim); of flushed rows: (n, dim)
+    Array<std::uint32_t> marks;           // (n, kResidualMarks)
+    Matrix<std::int64_t> residuals = {};  // of a part: (sent, dim); of flushed rows: (n, dim)
     // For a part only:
     Array<std::uint32_t> sent = {};  // (sent), indices of keys
     MatrixView<std::int64_t const> added = {};
@@ -103,7 +103,7 @@ class ResidualTable {
   GradientSection section_;
   AdaptiveThreshold threshold_;
   KeyAgeIndex keys_;
-  kernels::RowStorage<std::int64_t> held_;
+  kernels::RowStorage<std::int64_t> residuals_;
   // For the current step.
   std::vector<UndoRecord> before_;
   std::size_t rows_named_ = 0, rows_sent_ = 0;

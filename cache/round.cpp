@@ -92,8 +92,8 @@ std::optional<Round::Action> Round::next() {
 }
 
 Clock Round::next_in() const {
-  bool const gone = phase_ == Phase::kRefreshPhase || (phase_ == Phase::kGradientPhase && sent_);
-  return gone ? clock_ + 1 : clock_;
+  bool const has_sent_gradients = phase_ == Phase::kRefreshPhase || (phase_ == Phase::kGradientPhase && sent_);
+  return has_sent_gradients ? clock_ + 1 : clock_;
 }
 
 std::vector<Rank> Round::pending_peers() const {

@@ -171,7 +171,7 @@ class RoundExecutor {
   void fetch_late(PendingBatch& announced);
   void reply_late(ReaderBatchId const& use);
   void check_ready(Clock clock);
-  std::string fault_of(PreparedBatch::Impl const& batch);
+  std::string rejection_of(PreparedBatch::Impl const& batch);
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
 
   Rank me_;

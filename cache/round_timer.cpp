@@ -10,7 +10,7 @@ void RoundTimer::spend(Seconds& on) {
   last_ = now;
 }
 
-void RoundTimer::turn_begins(Round::Phase phase) {
+void RoundTimer::progress_begins(Round::Phase phase) {
   if (phase == Round::Phase::kTraining) {
     last_ = std::chrono::steady_clock::now();
   } else {

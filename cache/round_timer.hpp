@@ -15,7 +15,7 @@ namespace gpups::cache {
 class RoundTimer {
  public:
   // Progress begins. During a round, the time since the last call counts as waiting.
-  void turn_begins(Round::Phase phase);
+  void progress_begins(Round::Phase phase);
   // Messages or data were received or sent in this phase.
   void moved(Round::Phase phase);
   // An action was executed.

@@ -37,12 +37,12 @@ Array<std::uint32_t> wait_largest_columns(Stream& stream, MatrixView<std::int64_
 
 }  // namespace
 
-RowCoder::RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact)
+RowCoder::RowCoder(TableOptions const& table, RowCompression const& compression, bool exact)
     : dim_(table.dim),
-      width_(exact || transfer.top_k == 0 ? table.dim : transfer.top_k),
+      width_(exact || compression.top_k == 0 ? table.dim : compression.top_k),
       grid_log2_(table.grid_log2),
-      exact_(exact || transfer.codec == RowCodec::kLossless),
-      format_(format_of(transfer.codec)) {}
+      exact_(exact || compression.codec == RowCodec::kLossless),
+      format_(format_of(compression.codec)) {}
 
 std::size_t RowCoder::bitmap_bytes(std::size_t n) const {
   return width_ == dim_ ? 0 : n * kernels::bitmap_words(dim_) * sizeof(std::uint32_t);
@@ -59,14 +59,14 @@ bool RowCoder::is_valid_size(std::uint64_t bytes, std::size_t n) const {
   return exact_ ? ReceivedSums{.count = n, .dim = width_}.is_valid_size(numbers) : numbers == code_bytes(n);
 }
 
-kernels::PackedBytes RowCoder::wait_narrow(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
+kernels::PackedBytes RowCoder::wait_pack(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
   std::vector<std::uint32_t> order(rows.rows());
   std::iota(order.begin(), order.end(), 0U);
-  auto const narrow = kernels::wait_pack_sums(stream, {.sums = rows, .order = to_device(stream, order)});
+  auto const packed = kernels::wait_pack_sums(stream, {.sums = rows, .order = to_device(stream, order)});
   memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());
-  kernels::PackedBytes all{.memory = Array<std::uint8_t>(stream.device(), head + narrow.size),
-                           .size = head + narrow.size};
-  copy<std::uint8_t>(stream, all.memory.view().slice(head, narrow.size), narrow.memory.view().slice(0, narrow.size));
+  kernels::PackedBytes all{.memory = Array<std::uint8_t>(stream.device(), head + packed.size),
+                           .size = head + packed.size};
+  copy<std::uint8_t>(stream, all.memory.view().slice(head, packed.size), packed.memory.view().slice(0, packed.size));
   stream.wait();
   return all;
 }
@@ -93,7 +93,7 @@ kernels::PackedBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int
 
 kernels::PackedBytes RowCoder::wait_encode_numbers(Stream& stream, MatrixView<std::int64_t> rows,
                                                    std::size_t head) const {
-  return exact_ ? wait_narrow(stream, rows, head) : wait_quantize(stream, rows, head);
+  return exact_ ? wait_pack(stream, rows, head) : wait_quantize(stream, rows, head);
 }
 
 kernels::PackedBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
@@ -113,7 +113,7 @@ kernels::PackedBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64
   return all;
 }
 
-bool RowCoder::wait_add_narrow(Stream& stream, View<std::uint8_t const> from, std::size_t n,
+bool RowCoder::wait_add_packed(Stream& stream, View<std::uint8_t const> from, std::size_t n,
                                View<std::uint32_t const> slots, MatrixView<std::int64_t> into) const {
   kernels::PackedRows const rows{from, n, width_};
   Array<std::uint64_t> const starts(stream.device(), kernels::packed_blocks(n) + 1);
@@ -149,7 +149,7 @@ bool RowCoder::wait_add(Stream& stream, View<std::uint8_t const> from, std::size
   auto const at = all_columns ? slots : View<std::uint32_t const>();
   if (!exact_) {
     wait_add_codes(stream, numbers, n, at, to);
-  } else if (!wait_add_narrow(stream, numbers, n, at, to)) {
+  } else if (!wait_add_packed(stream, numbers, n, at, to)) {
     return false;
   }
   if (all_columns) return true;

@@ -18,8 +18,8 @@ namespace gpups::cache {
 // encoded rows.
 class RowCoder {
  public:
-  // exact: encode whole rows as exact sums, regardless of `transfer`.
-  RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact);
+  // exact: encode whole rows as exact sums, regardless of `compression`.
+  RowCoder(TableOptions const& table, RowCompression const& compression, bool exact);
 
   // Returns true if the encoding of n rows can have `bytes` bytes.
   bool is_valid_size(std::uint64_t bytes, std::size_t n) const;
@@ -36,10 +36,10 @@ class RowCoder {
  private:
   std::size_t bitmap_bytes(std::size_t n) const;
   std::size_t code_bytes(std::size_t n) const;
-  kernels::PackedBytes wait_narrow(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const;
+  kernels::PackedBytes wait_pack(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const;
   kernels::PackedBytes wait_quantize(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const;
   kernels::PackedBytes wait_encode_numbers(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const;
-  bool wait_add_narrow(Stream& stream, View<std::uint8_t const> from, std::size_t n, View<std::uint32_t const> slots,
+  bool wait_add_packed(Stream& stream, View<std::uint8_t const> from, std::size_t n, View<std::uint32_t const> slots,
                        MatrixView<std::int64_t> into) const;
   void wait_add_codes(Stream& stream, View<std::uint8_t const> from, std::size_t n, View<std::uint32_t const> slots,
                       MatrixView<std::int64_t> into) const;

@@ -27,9 +27,9 @@ struct CodedShape {
 inline constexpr std::size_t kShortRow = 32;
 
 // Returns true if consecutive rows share scales, so that the decoded values depend on the order of rows.
-constexpr bool shares_scales(RowCompression const& transfer, std::size_t dim) {
-  bool const has_scales = transfer.codec == RowCodec::kInt8 || transfer.codec == RowCodec::kInt4;
-  return has_scales && (transfer.top_k == 0 ? dim : transfer.top_k) < kShortRow;
+constexpr bool shares_scales(RowCompression const& compression, std::size_t dim) {
+  bool const has_scales = compression.codec == RowCodec::kInt8 || compression.codec == RowCodec::kInt4;
+  return has_scales && (compression.top_k == 0 ? dim : compression.top_k) < kShortRow;
 }
 inline bool shares_scales(TableOptions const& table) {
   return shares_scales(table.gradient_compression, table.dim) || shares_scales(table.refresh_compression, table.dim);

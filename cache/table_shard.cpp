@@ -343,8 +343,8 @@ std::vector<MemoryPlanLine> TableShard::memory_plan(TableOptions const& options,
                                                           sizeof(KeyEncoder) + sizeof(KeyDecoder) + kMapNodes)});
   }
   if (others > 0 && options.gradient_compression.enabled()) {
-    std::size_t const held = std::min(rows, options.gradient_compression.capacity_rows);
-    plan.push_back({name("residuals of gradients"), others * ResidualTable::bytes_for(options, held)});
+    std::size_t const residuals = std::min(rows, options.gradient_compression.capacity_rows);
+    plan.push_back({name("residuals of gradients"), others * ResidualTable::bytes_for(options, residuals)});
   }
   if (others > 0 && options.refresh_compression.enabled()) {
     std::size_t const copied = std::min(

@@ -30,7 +30,7 @@ void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts) 
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& part = parts[p];
     if (missing[p] == 0) {
-      part.shard->index_.wait_go_on_growing(stream);
+      part.shard->index_.wait_continue_growth(stream);
     } else if (changed.insert(part.shard).second) {
       now.push_back({part, missing[p]});
     } else {

@@ -23,14 +23,16 @@ namespace gpups::kernels {
 inline constexpr std::uint32_t kBucketKeys = 5;
 inline constexpr std::uint32_t kAllPlaces = (1U << kBucketKeys) - 1;
 
-// Returns the tag of a key with this hash: the bit of `marks` that is set in each bucket that such a key has passed.
+// Returns the tag of a key with this hash: the number of the bit of `marks` that is set in each bucket that such a key
+// has passed.
 // The tag depends on bits of the hash that select neither the bucket nor, with fewer than 2^16 ranks, the home. Hashes:
 // one hash, or a vector of them.
 template <class Hashes>
-GPUPS_ANY_FN constexpr Hashes went_on_bit(Hashes hash) {
+GPUPS_ANY_FN constexpr Hashes tag_bit(Hashes hash) {
   return kBucketKeys + ((hash >> 32 & 0xFFFF) * (32 - kBucketKeys) >> 16);
 }
-GPUPS_ANY_FN constexpr std::uint32_t went_on(std::uint64_t hash) { return 1U << went_on_bit(hash); }
+// Returns the word whose only bit is the tag of the key.
+GPUPS_ANY_FN constexpr std::uint32_t tag_mask(std::uint64_t hash) { return 1U << tag_bit(hash); }
 
 // Returns the number, < size, of the bucket where the search for a key with this hash starts. Non-decreasing in the low
 // half of the hash.
@@ -51,7 +53,7 @@ GPUPS_FN inline unsigned lowest_bit(std::uint32_t bits) {
 struct alignas(64) Bucket {
   std::uint64_t key[kBucketKeys];
   std::uint32_t id[kBucketKeys];
-  std::uint32_t marks;  // bits 0 to 4: the places that are taken; the other bits: see went_on()
+  std::uint32_t marks;  // bits 0 to 4: the places that are taken; the other bits: see tag_mask()
 
   // Returns a word whose only bit is the place of the key, or 0 if the bucket does not have the key. Has no branch.
   GPUPS_FN std::uint32_t place_of(Key of) const {
@@ -92,7 +94,7 @@ struct BucketArray {
         }
         marks = seen;
       }
-      if ((marks & went_on(hash)) == 0) atomic_or(&b.marks, went_on(hash));
+      if ((marks & tag_mask(hash)) == 0) atomic_or(&b.marks, tag_mask(hash));
     }
   }
 
@@ -106,7 +108,7 @@ struct BucketArray {
         bool const here = (marks >> k & 1) != 0 && b.key[k] == number(key) && b.id[k] == id;
         if (here) return (atomic_and(&b.marks, ~(1U << k)) >> k & 1) != 0;
       }
-      if ((marks & went_on(hash)) == 0) return false;
+      if ((marks & tag_mask(hash)) == 0) return false;
     }
     return false;
   }
@@ -137,7 +139,7 @@ struct Buckets {
       Bucket const& b = array.bucket[at];
       std::uint32_t const place = b.place_of(key);
       if (place != 0) return b.id[lowest_bit(place)];
-      if ((b.marks & went_on(hash)) == 0) break;
+      if ((b.marks & tag_mask(hash)) == 0) break;
     }
     return kNoRow;
   }

@@ -36,9 +36,9 @@ typedef std::uint8_t KeyBytes __attribute__((vector_size(kKeysOfVector)));
   return at < buckets.moved ? reinterpret_cast<std::uintptr_t>(buckets.grown.bucket) + there : address;
 }
 
-// Writes went_on_bit() of each hash.
+// Writes tag_bit() of each hash.
 [[gnu::always_inline]] inline void store_tags(KeyWords hash, std::uint8_t* tags) {
-  auto const bytes = __builtin_convertvector(went_on_bit(hash), KeyBytes);
+  auto const bytes = __builtin_convertvector(tag_bit(hash), KeyBytes);
   std::memcpy(tags, &bytes, sizeof bytes);
 }
 

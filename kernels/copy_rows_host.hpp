@@ -80,11 +80,11 @@ class RowCopy {
   void run(std::size_t first, std::size_t last) {
     CopiedRow const row = row_;
     RowsAhead const ahead = RowsAhead::of(row.stride * sizeof(float));
-    for (std::size_t i = first; i < std::min(first + ahead.first_line, last); ++i) ask_first_line(i);
-    for (std::size_t i = first; i < std::min(first + ahead.rest, last); ++i) ask_rest(i);
+    for (std::size_t i = first; i < std::min(first + ahead.first_line, last); ++i) prefetch_first_line(i);
+    for (std::size_t i = first; i < std::min(first + ahead.rest, last); ++i) prefetch_rest(i);
     for (std::size_t i = first; i < last; ++i) {
-      if (i + ahead.first_line < last) ask_first_line(i + ahead.first_line);
-      if (i + ahead.rest < last) ask_rest(i + ahead.rest);
+      if (i + ahead.first_line < last) prefetch_first_line(i + ahead.first_line);
+      if (i + ahead.rest < last) prefetch_rest(i + ahead.rest);
       float const* const source = from_[i];
       float* const target = to_[i];
       if (source != nullptr && target != nullptr) copy_row<kStream, kLines>(target, source, row);
@@ -95,14 +95,14 @@ class RowCopy {
  private:
   // Prefetch into the second-level cache, which can have more lines in flight than the first-level cache. Target rows
   // are prefetched too, unless they are written around the caches.
-  [[gnu::always_inline]] void ask_first_line(std::size_t i) {
+  [[gnu::always_inline]] void prefetch_first_line(std::size_t i) {
     if constexpr (From::kScattered) prefetch_row<PrefetchTarget::kToL2>(from_.look_up(i), 1);
     if constexpr (To::kScattered) {
       auto* const row = to_.look_up(i);
       if (!kStream) prefetch_row<PrefetchTarget::kToL2>(row, 1);
     }
   }
-  [[gnu::always_inline]] void ask_rest(std::size_t i) const {
+  [[gnu::always_inline]] void prefetch_rest(std::size_t i) const {
     std::size_t const bytes = kLines != 0 ? kLines * kLineBytes : row_.stride * sizeof(float);
     if (bytes <= kLineBytes) return;
     if constexpr (From::kScattered) prefetch_row<PrefetchTarget::kToL2>(from_[i] + kLineFloats, bytes - kLineBytes);

@@ -43,15 +43,15 @@ requires(Source::kByKey) class EntryRows<Source> {
       std::uint32_t const count = std::min(kPiece, count_ - found_);
       search_.template look<false>(found_ + kPiece + kLookAhead);
       search_.finish(found_ + count);
-      source_.keep_found(first_ + found_, count, ids_ + found_ % kKept);
+      source_.copy_found(first_ + found_, count, ids_ + found_ % kKept);
     }
-    search_.ask(end + kAskAhead);
+    search_.prefetch(end + kPrefetchAhead);
   }
   auto* row(std::uint32_t entry) const { return source_.of_number(ids_[(entry - first_) % kKept]); }
 
  private:
   // A key that is not in its first bucket is searched in later buckets while kLookAhead other keys are searched.
-  static constexpr std::uint32_t kPiece = 64, kLookAhead = 256, kAskAhead = 448, kKept = 512;
+  static constexpr std::uint32_t kPiece = 64, kLookAhead = 256, kPrefetchAhead = 448, kKept = 512;
   static_assert(kKept % kPiece == 0 && kStripMax + 2 * kPiece + kLookAhead <= kKept);
 
   Source const& source_;

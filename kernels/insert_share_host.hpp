@@ -27,7 +27,7 @@ class ShareInsertion {
         share_(share),
         old_limit_(range.limit(buckets_.old)),
         grown_limit_(range.limit(buckets_.grown)),
-        edge_(std::min(range.edge(buckets_.old), range.edge(buckets_.grown))),
+        near_limit_(std::min(range.near_limit(buckets_.old), range.near_limit(buckets_.grown))),
         new_numbers_{share.new_numbers.data(), share.new_count} {}
 
   // Finds or inserts all keys that do not leave the buckets of the share.
@@ -79,7 +79,7 @@ class ShareInsertion {
     for (std::size_t k = 0; k < kGroup; k += kKeysOfVector) {
       KeyWords const hash = hashes_of(key + k), its_own = first_buckets(buckets, hash);
       KeyWords const elsewhere = reinterpret_cast<std::uintptr_t>(elsewhere_) - KeyWords{};
-      KeyWords const address = (hash & 0xFFFFFFFF) < edge_ ? its_own : elsewhere;
+      KeyWords const address = (hash & 0xFFFFFFFF) < near_limit_ ? its_own : elsewhere;
       std::memcpy(bucket_ + first % kRing + k, &address, sizeof address);
       store_tags(hash, tag_ + first % kRing + k);
     }
@@ -127,18 +127,18 @@ class ShareInsertion {
         });
     return waiting;
   }
-  // Calls look(k, first bucket of key k) for the first `count` waiting keys k, and ask(first bucket) kAhead keys
+  // Calls look(k, first bucket of key k) for the first `count` waiting keys k, and prefetch(first bucket) kAhead keys
   // before.
-  template <class Ask, class Look>
-  void ahead_of_each(std::size_t count, Ask ask, Look look) {
+  template <class Prefetch, class Look>
+  void ahead_of_each(std::size_t count, Prefetch prefetch, Look look) {
     Bucket* first[kAhead];
     for (std::size_t w = 0; w < count + kAhead; ++w) {
       Bucket*& bucket = first[w % kAhead];
       if (w >= kAhead) look(share_.waiting[w - kAhead], bucket);
       if (w >= count) continue;
       std::uint64_t const hash = hash_of(keys_[share_.places[share_.waiting[w]]]);
-      bucket = (hash & 0xFFFFFFFF) < edge_ ? buckets_.first(hash) : elsewhere_;
-      ask(bucket);
+      bucket = (hash & 0xFFFFFFFF) < near_limit_ ? buckets_.first(hash) : elsewhere_;
+      prefetch(bucket);
     }
   }
   // Searches key k in its first two buckets. Returns whether it was found or inserted.
@@ -147,7 +147,7 @@ class ShareInsertion {
     Bucket* const next = first + 1;
     std::uint32_t const as_new = kNewKey | share_.places[k];
     Key const key = keys_[share_.places[k]];
-    std::uint32_t const tag = went_on(hash_of(key)), marks = first->marks, next_marks = next->marks;
+    std::uint32_t const tag = tag_mask(hash_of(key)), marks = first->marks, next_marks = next->marks;
     std::uint32_t const in_first = first->place_of(key), found = in_first | next->place_of(key);
     unsigned const absent = ((marks & tag) == 0 ? 1U : 0U) | ((next_marks & tag) == 0 ? 1U : 0U);
     if (found == 0 && (absent & (has_room(marks) | has_room(next_marks))) == 0) {
@@ -204,10 +204,10 @@ class ShareInsertion {
         return;
       }
       if (room == nullptr && (b.marks & kAllPlaces) != kAllPlaces) room = &b;
-      bool const ends = (b.marks & went_on(hash)) == 0;
+      bool const ends = (b.marks & tag_mask(hash)) == 0;
       absent |= ends;
       if (ends && room != nullptr) break;
-      if (ends) b.marks |= went_on(hash);
+      if (ends) b.marks |= tag_mask(hash);
       at = may_wrap ? array.next(at) : at + 1;
     }
     if (!absent || room == nullptr) {
@@ -222,7 +222,7 @@ class ShareInsertion {
   Key const* keys_;
   InsertedShare& share_;
   std::uint32_t old_limit_, grown_limit_;
-  std::uint64_t edge_;  // see HashShare::edge()
+  std::uint64_t near_limit_;  // see HashShare::near_limit()
   NewNumbers new_numbers_;
 
   // For the current and later keys: element k % kRing is of key k.

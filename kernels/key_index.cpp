@@ -126,7 +126,7 @@ std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::
   return count;
 }
 
-void KeyIndex::wait_go_on_growing(Stream& stream) {
+void KeyIndex::wait_continue_growth(Stream& stream) {
   if (buckets_.is_moving()) buckets_.wait_make_room(stream, size(), 0);
 }
 

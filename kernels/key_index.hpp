@@ -48,7 +48,7 @@ class KeyIndex {
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
   // Continues growth if the index is growing, as insertions do. Some calls wait for `stream`.
-  void wait_go_on_growing(Stream& stream);
+  void wait_continue_growth(Stream& stream);
 
   // Erases keys; their numbers become free for new keys. Keys that are absent are ignored. Waits for `stream`.
   // REQUIRES: nothing else uses the index meanwhile.

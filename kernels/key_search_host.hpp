@@ -32,21 +32,21 @@ class KeySearch {
     mask_ = mask;
     placed_ = looked_ = waiting_ = 0;
   }
-  // Prefetches the first buckets of the keys before `end`. REQUIRES: there are keys; ask() is fewer than kRing keys
-  // ahead of look().
-  [[gnu::always_inline]] void ask(std::size_t end) {
+  // Prefetches the first buckets of the keys before `end`. REQUIRES: there are keys; prefetch() is fewer than kRing
+  // keys ahead of look().
+  [[gnu::always_inline]] void prefetch(std::size_t end) {
     for (end = std::min(end, keys_.size() + kNear); placed_ < end;) {
       Bucket const* const* const bucket = bucket_ + placed_ % kRing;
       place();
       for (std::size_t k = 0; k < kGroup; ++k) __builtin_prefetch(bucket[k], 0, kSecondLevel);
     }
   }
-  // Searches the keys before `end` in their first buckets. kClose: before, prefetches buckets from the second-level
-  // into the first-level cache, which does not pay if ask() was called long ago. REQUIRES: at most kPending keys are
-  // then not finished.
+  // Searches the keys before `end` in their first buckets. kClose: first prefetches the buckets from the second-level
+  // into the first-level cache, which does not pay if prefetch() was called long ago. REQUIRES: afterwards at most
+  // kPending keys are not finished.
   template <bool kClose>
   void look(std::size_t end) {
-    if (kClose && looked_ == 0) ask(kFar);
+    if (kClose && looked_ == 0) prefetch(kFar);
     for (end = std::min(end, keys_.size()); looked_ < end; looked_ = std::min(looked_ + kPiece, end)) {
       look_again();
       look_at_first<kClose>(std::min(looked_ + kPiece, end));
@@ -104,7 +104,7 @@ class KeySearch {
       if (kClose) {
         while (placed_ < group + kGroup + kFar) place();
       } else {
-        ask(group + kGroup + kFar);
+        prefetch(group + kGroup + kFar);
       }
       for (std::size_t k = group; k < std::min(group + kGroup, end); ++k) {
         if (kClose) {  // one at a time: the first-level cache has few lines in flight
@@ -123,7 +123,7 @@ class KeySearch {
       std::uint32_t const k = elsewhere[a];
       list_[waiting++] = {next(bucket_[k % kRing]), k, tag_[k % kRing]};
     }
-    ask_for_next(waiting);
+    prefetch_next(waiting);
   }
   // Searches each waiting key in the bucket that it waits for.
   void look_again() {
@@ -135,7 +135,7 @@ class KeySearch {
       waiting = wait_for_next(one, none, waiting);
     }
     waiting_ = 0;
-    ask_for_next(waiting);
+    prefetch_next(waiting);
   }
 
   // Appends a key to the list of waiting keys, which has `waiting` elements, if `absent` is 1 and the key may be in a
@@ -144,7 +144,7 @@ class KeySearch {
     list_[waiting] = {next(one.bucket), one.key, one.tag};
     return waiting + (absent & one.bucket->marks >> one.tag);
   }
-  void ask_for_next(std::size_t waiting) {
+  void prefetch_next(std::size_t waiting) {
     for (std::size_t w = waiting_; w < waiting; ++w) __builtin_prefetch(list_[w].bucket, 0, kSecondLevel);
     waiting_ = waiting;
   }

@@ -30,7 +30,7 @@ struct HashShare {
   // Returns the number of first buckets of an array in which no later share has keys.
   std::uint32_t limit(BucketArray const& array) const { return number + 1 == count ? array.size : array.place(end()); }
   // Returns the smallest low half of a hash for which the first bucket, or the bucket after it, is not below limit().
-  std::uint64_t edge(BucketArray const& array) const {
+  std::uint64_t near_limit(BucketArray const& array) const {
     if (array.size == 0) return end();
     std::uint64_t const last = std::max(limit(array), 1U) - 1;
     return ((last << 32) + array.size - 1) / array.size;

@@ -73,7 +73,7 @@ GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool ha
   constexpr unsigned kIds = 2 * kBucketKeys, kMarks = kIds + kBucketKeys;  // 32-bit words of a bucket
   std::uint64_t const hash = has ? hash_of(key) : 0;
   auto const mine = reinterpret_cast<unsigned long long>(buckets.first(hash));
-  std::uint32_t const my_tag = has ? went_on(hash) : 0;
+  std::uint32_t const my_tag = has ? tag_mask(hash) : 0;
 
   Share shares[Team::kSize];
 #pragma unroll
@@ -106,7 +106,7 @@ GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool ha
       unsigned const place = share.place_of(team, wanted, marks);
       std::uint32_t const found = share.half_word(team, kIds + place % kBucketKeys);
       if (place < kBucketKeys && k == team.lane()) id = found;
-      if (place < kBucketKeys || (marks & went_on(its_hash)) == 0) break;
+      if (place < kBucketKeys || (marks & tag_mask(its_hash)) == 0) break;
     }
   }
   return id;

@@ -33,7 +33,7 @@ GPUPS_FN inline std::uint32_t after_update(std::uint32_t word) {
 }
 
 // Returns the first word after `more` occurrences. REQUIRES: !exists(word).
-GPUPS_FN inline std::uint32_t after_sightings(std::uint32_t word, std::uint32_t more) {
+GPUPS_FN inline std::uint32_t after_occurrences(std::uint32_t word, std::uint32_t more) {
   std::uint64_t const all = std::uint64_t{waits(word) ? word - kWaiting : 0} + more;
   return kWaiting + static_cast<std::uint32_t>(all < kCountedMax ? all : kCountedMax);
 }

@@ -58,7 +58,7 @@ struct KeyedEntries {
     search.begin(table->index, table->keys.slice(first, count), ids, mask);
   }
   // Copies the found numbers to table->found, if that is not empty.
-  void keep_found(std::uint32_t first, std::uint32_t count, std::uint32_t const* ids) const {
+  void copy_found(std::uint32_t first, std::uint32_t count, std::uint32_t const* ids) const {
     if (!table->found.empty()) std::copy_n(ids, count, table->found.data() + first);
   }
 #endif

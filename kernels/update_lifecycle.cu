@@ -33,7 +33,7 @@ void run(Exec<S> ex, CountOccurrences const& s) {
     std::uint32_t* const lifecycle = s.lifecycle.row(s.ids[i]);
     if (exists(lifecycle[0])) return;
     auto const more = s.counts.empty() ? s.offsets[i + 1] - s.offsets[i] : static_cast<std::uint32_t>(s.counts[i]);
-    lifecycle[0] = after_sightings(lifecycle[0], more);
+    lifecycle[0] = after_occurrences(lifecycle[0], more);
     lifecycle[1] = s.step;
   });
 }

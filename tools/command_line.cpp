@@ -75,7 +75,7 @@ struct Settings {
 };
 
 // Throws Error for the first option or argument that the command does not have, if any.
-void refuse_unknown(CLI::App const& app) {
+void reject_unknown(CLI::App const& app) {
   for (CLI::App const* command : app.get_subcommands()) {
     std::vector<std::string> known;
     for (CLI::Option const* option : command->get_options()) {
@@ -101,7 +101,7 @@ void refuse_unknown(CLI::App const& app) {
 
 // Throws Error with the reason why parsing failed.
 [[noreturn]] void reject(CLI::App const& app, CLI::ParseError const& error) {
-  refuse_unknown(app);
+  reject_unknown(app);
   auto const chosen = app.get_subcommands();
   std::string const where = chosen.empty() ? "gpu_train" : "gpu_train " + chosen.front()->get_name();
   std::string const what = error.what(), first_word = what.substr(0, what.find_first_of(": "));

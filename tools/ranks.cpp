@@ -40,9 +40,9 @@ Group RankRunner::join(std::string const& command, std::optional<trainer::Config
 
 void RankRunner::throw_if_not_ready(Group const& group) const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
-  std::string const& said = group.broadcast_data();
-  GPUPS_REQUIRE(said.empty() || said.front() != kCannotBegin,
-                "rank 0 cannot begin (all ranks need it): solve its problem: {}", said.substr(1));
+  std::string const& broadcast = group.broadcast_data();
+  GPUPS_REQUIRE(broadcast.empty() || broadcast.front() != kCannotBegin,
+                "rank 0 cannot begin (all ranks need it): solve its problem: {}", broadcast.substr(1));
 }
 
 void RankRunner::prepare(std::function<void()> const& work) {

@@ -22,10 +22,10 @@ StopAtJoin::~StopAtJoin() {
 }
 
 void StopAtJoin::watch() {
-  constexpr std::chrono::milliseconds kBetweenLooks{50};
+  constexpr std::chrono::milliseconds kPollInterval{50};
   std::unique_lock lock(mutex_);
   while (!trainer::StopSignals::received()) {
-    if (changed_.wait_for(lock, kBetweenLooks, [this] { return over_; })) return;
+    if (changed_.wait_for(lock, kPollInterval, [this] { return over_; })) return;
   }
   if (over_) return;
   clean_up_();

@@ -17,7 +17,7 @@
 namespace gpups::tools {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1200};
+constexpr std::chrono::milliseconds kEndGrace{1200};  // from the loss of a rank to the end of this process
 
 // The text that on_abort() prints. A signal handler has no arguments, and must not allocate.
 std::array<char, 2048> lost_text;
@@ -25,9 +25,9 @@ std::atomic<std::size_t> lost_bytes{0};
 
 // Handles abort(). The reason may be a lost rank, which the failure detector reports a little later.
 void on_abort(int) {
-  constexpr int kLooks = 20;
+  constexpr int kPolls = 20;
   timespec const between{.tv_sec = 0, .tv_nsec = 50'000'000};
-  for (int i = 0; i < kLooks && lost_bytes == 0; ++i) ::nanosleep(&between, nullptr);
+  for (int i = 0; i < kPolls && lost_bytes == 0; ++i) ::nanosleep(&between, nullptr);
   if (lost_bytes == 0) return;
   [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lost_text.data(), lost_bytes);
   ::_exit(2);
@@ -67,7 +67,7 @@ Watchdog::~Watchdog() {
 
 void Watchdog::wait_and_end(std::string const& text) {
   std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, kPatience, [this] { return over_; })) return;
+  if (changed_.wait_for(lock, kEndGrace, [this] { return over_; })) return;
   print_error(text);
   std::_Exit(2);
 }

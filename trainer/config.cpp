@@ -222,7 +222,7 @@ void set_defaults(Config& config, Given const& given) {
 
 // Throws Error if the line with this number is a string without quotes. This mistake is common, and the TOML parser's
 // message does not say how to correct it.
-void refuse_unquoted(Config& config, std::string const& text, std::uint32_t number, std::string const& name) {
+void reject_unquoted(Config& config, std::string const& text, std::uint32_t number, std::string const& name) {
   std::istringstream lines(text);
   std::string line, section;
   for (std::uint32_t i = 0; i < number && std::getline(lines, line); ++i) {
@@ -249,7 +249,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
   try {
     table = toml::parse(text, name);
   } catch (toml::parse_error const& error) {
-    refuse_unquoted(config, text, error.source().begin.line, name);
+    reject_unquoted(config, text, error.source().begin.line, name);
     throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
                             error.description()));
   }

@@ -12,6 +12,7 @@
 
 namespace gpups::trainer {
 
+// Files and columns of the data ([data]).
 struct DataConfig {
   std::string reader = "triples";
   std::string folder{};  // of the files below, or of the WordNet database
@@ -28,6 +29,7 @@ struct DataConfig {
   std::vector<std::string> weighted{};
 };
 
+// The model ([model]).
 struct ModelConfig {
   std::string name = "complex";
   std::int64_t dim = 100;
@@ -59,6 +61,7 @@ struct ModelConfig {
   double dropout = 0;
 };
 
+// Optimizer of the rows ([optimizer]).
 struct OptimizerConfig {
   std::string kind = "adagrad";
   double learning_rate = 0.1;
@@ -120,6 +123,7 @@ struct CompressionConfig {
   std::int64_t capacity_rows = 1 << 18;
 };
 
+// Steps, batches and validation of the training ([train]).
 struct TrainConfig {
   std::int64_t epochs = 20;
   std::int64_t steps = 0;  // 0: `epochs` sets the length
@@ -135,6 +139,7 @@ struct TrainConfig {
   std::int64_t expire_after = 0;  // 0: never
 };
 
+// Evaluation ([eval]).
 struct EvalConfig {
   std::int64_t samples_max = 0;
   std::string sample = "spread";
@@ -142,6 +147,7 @@ struct EvalConfig {
   bool progressive = false;
 };
 
+// Device, threads and folder of the run ([run]).
 struct RunConfig {
   std::string folder{};
   std::string device = "auto";

@@ -103,7 +103,7 @@ void DenseGradientReducer::begin_remaining(Stream& stream) {
   for (SmallLayer const& small : small_) {
     sum_microbatches(stream, small.parameter, small.number, small_sums_.view().slice(small.at, small.parameter.size()));
   }
-  find_fault(stream);
+  find_bad_element(stream);
   std::vector<std::int64_t> const bad_elements{bad_element_ == kernels::kNoRow ? 0 : 1};
   copy<std::int64_t>(stream, small_sums_.view().slice(small_sums_.size() - 1, 1),
                      View<std::int64_t const>(bad_elements));
@@ -111,7 +111,7 @@ void DenseGradientReducer::begin_remaining(Stream& stream) {
   small_request_ = group_.begin_allreduce(stream, small_sums_.view());
 }
 
-void DenseGradientReducer::find_fault(Stream& stream) {
+void DenseGradientReducer::find_bad_element(Stream& stream) {
   auto const bad_elements = to_host(stream, bad_elements_.view());
   bad_element_ = kernels::kNoRow;
   for (std::size_t i = bad_elements.size(); i-- > 0;) {

@@ -58,6 +58,7 @@ class DenseGradientReducer {
   // after begin_remaining().
   std::uint32_t bad_element() const { return bad_element_; }
 
+  // Returns the number and sizes of the allreduces of a step, for the log.
   DenseAllreduceSummary allreduce_summary() const;
 
   // Returns whether large layers sum velocities instead of gradients (momentum correction of TopKOptions).
@@ -77,6 +78,7 @@ class DenseGradientReducer {
   // Restores the residuals of one parameter from a checkpoint.
   void restore(Residuals const& residuals);
 
+  // Returns the memory of this object.
   std::vector<MemoryPlanLine> memory_plan() const;
   // Returns the same plan without an object.
   static std::vector<MemoryPlanLine> memory_plan(Parameters const& parameters, DenseAllreduceOptions const& allreduce);
@@ -97,7 +99,7 @@ class DenseGradientReducer {
   void begin(Stream& stream, LargeLayer& large);
   void sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number, View<std::int64_t> sums);
   View<std::int64_t> sums_of(Parameter const& p) const { return sums_.view().slice(p.offset, p.size()); }
-  void find_fault(Stream& stream);
+  void find_bad_element(Stream& stream);
 
   Group group_;
   Parameters const parameters_;

@@ -148,9 +148,9 @@ std::vector<std::string> memory_text(MemoryPlan const& plan, Device device, int 
   std::uint64_t host = 0, there = 0;
   for (PlannedMemory const& line : plan) {
     if (line.bytes == 0) continue;
-    bool const said = line.what.ends_with("on the host");
+    bool const names_host = line.what.ends_with("on the host");
     lines.push_back(fmt::format("{:>10}  {}{}", short_bytes(line.bytes), line.what,
-                                line.on_host && !device.is_host() && !said ? ", on the host" : ""));
+                                line.on_host && !device.is_host() && !names_host ? ", on the host" : ""));
     (on_host(line, device) ? host : there) += in_process(line, ranks);
   }
   std::string const of_ranks = ranks > 1 ? fmt::format(" by the {} ranks of this process", ranks) : "";

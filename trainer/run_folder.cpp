@@ -79,7 +79,7 @@ void RunFolder::write_whole(std::string const& name, std::string const& text) {
 
 bool has_checkpoint(fs::path const& folder) { return fs::exists(folder / "checkpoint" / "manifest.json"); }
 
-void refuse_checkpoint_without_manifest(fs::path const& folder) {
+void reject_checkpoint_without_manifest(fs::path const& folder) {
   if (has_checkpoint(folder)) return;
   std::error_code none;  // set if there is no checkpoint folder
   for (auto const& entry : fs::directory_iterator(folder / "checkpoint", none)) {

@@ -47,6 +47,6 @@ class RunFolder {
 bool has_checkpoint(std::filesystem::path const& folder);
 
 // Throws Error if the folder has files of a checkpoint without a manifest, because the next save would delete them.
-void refuse_checkpoint_without_manifest(std::filesystem::path const& folder);
+void reject_checkpoint_without_manifest(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

@@ -42,8 +42,8 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
                 "{} has no entities (nearest needs a knowledge graph): give the folder of a run on a graph",
                 run.folder.string());
   Dictionary const& entities = graph->dataset().entities;
-  std::vector<std::uint32_t> asked;
-  for (std::string const& name : names) asked.push_back(find_entity(entities, name));
+  std::vector<std::uint32_t> queries;
+  for (std::string const& name : names) queries.push_back(find_entity(entities, name));
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint());
@@ -55,7 +55,7 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     text += names[i] + "\n";
-    for (Neighbour const& n : nearest(on_host, asked[i], count)) {
+    for (Neighbour const& n : nearest(on_host, queries[i], count)) {
       text += fmt::format("  {:.3f}  {}\n", n.cosine, entities.name(n.entity));
     }
   }

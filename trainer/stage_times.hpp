@@ -12,6 +12,7 @@
 
 namespace gpups::trainer {
 
+// The stages of a training step.
 enum class Stage : std::size_t {
   kPrepare,  // in the prefetch thread, at the same time as the other stages
   kWaitReady,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles SIGTERM, SIGUSR1, SIGINT and SIGHUP: the training loop asks whether one was received, stops and saves.
+// Handles SIGTERM, SIGUSR1, SIGINT and SIGHUP: the training loop checks whether one was received, then stops and saves.
 #pragma once
 
 #include <csignal>

@@ -9,12 +9,13 @@
 
 namespace gpups::trainer {
 
+// Return the options that sections of a configuration set. REQUIRES: the configuration is valid.
 Initializer initializer(ModelConfig const& model);
 DataType row_value_type(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
 Optimizer linear_optimizer(LinearConfig const& weights);
 // dim: of the table's rows.
-RowCompression row_compression(CompressionConfig const& transfer, std::size_t dim);
+RowCompression row_compression(CompressionConfig const& compression, std::size_t dim);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);
 DenseAllreduceOptions dense_allreduce_options(DenseConfig const& dense);
 

@@ -104,9 +104,9 @@ nlohmann::json wait_pairs(Store& store, Stats const& mine) {
                      {"messages", without_zeros(sent.messages)}});
   }
   nlohmann::json pairs = nlohmann::json::array();
-  auto const said = store.wait_gather_to(Rank{0}, of_me.dump());
+  auto const of_ranks = store.wait_gather_to(Rank{0}, of_me.dump());
   if (store.rank() != Rank{0}) return pairs;
-  for (std::string const& of_one : said) {
+  for (std::string const& of_one : of_ranks) {
     for (auto& pair : nlohmann::json::parse(of_one)) pairs.push_back(std::move(pair));
   }
   return pairs;

@@ -50,7 +50,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                 "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
                 "folder",
                 options.folder.string());
-  refuse_checkpoint_without_manifest(options.folder);
+  reject_checkpoint_without_manifest(options.folder);
   bool const chosen = config_.train.microbatches == 0;  // not by the configuration
   state_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0
                                                            ? config_.train.microbatches

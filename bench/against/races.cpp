@@ -35,8 +35,8 @@ std::span<RaceEntry const> races() {
       {"sum_4_streams_30", sum_4_streams_30_race},
       {"sum_4_streams_60", sum_4_streams_60_race},
       {"top_k", top_k_race},
-      {"narrow_sums", narrow_sums_race},
-      {"add_packed_sums", add_narrow_sums_race},
+      {"pack_sums", pack_sums_race},
+      {"add_packed_sums", add_packed_sums_race},
   };
   return kAll;
 }

@@ -36,7 +36,7 @@ Race sum_2_streams_60_race(Stream& stream);
 Race sum_4_streams_30_race(Stream& stream);
 Race sum_4_streams_60_race(Stream& stream);
 Race top_k_race(Stream& stream);
-Race narrow_sums_race(Stream& stream);
-Race add_narrow_sums_race(Stream& stream);
+Race pack_sums_race(Stream& stream);
+Race add_packed_sums_race(Stream& stream);
 
 }  // namespace gpups::bench

@@ -13,7 +13,7 @@ class Exact final : public Way {
  public:
   Exact(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     Array<std::int64_t> const terms(Device::host(),
                                     sums_.size());  // allocated here, so that it uses memory only while it runs
     std::int64_t* const integers = terms.data();

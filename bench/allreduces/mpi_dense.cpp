@@ -11,7 +11,7 @@ class MpiDense final : public Way {
  public:
   MpiDense(Input const& input, View<float> sums) : input_(input), sums_(sums) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     MPI_Allreduce(input_.dense.data(), sums_.data(), static_cast<int>(sums_.size()), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);
   }

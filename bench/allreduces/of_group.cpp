@@ -23,7 +23,7 @@ class DenseAllreduce final : public Way {
   DenseAllreduce(Job const& job, Input const& input, AllreduceOptions options)
       : job_(job), input_(input), options_(std::move(options)) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     auto const sum = job_.group.begin_allreduce(job_.stream, input_.dense.view(), kept(input_), options_);
     sums_ = job_.group.wait_result(job_.stream, sum).values;
   }
@@ -42,7 +42,7 @@ class SparseAllreduce : public Way {
   SparseAllreduce(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
       : job_(job), input_(input), sums_(sums), options_(std::move(options)) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     sum_ = job_.group.wait_result(job_.stream, job_.group.begin_allreduce(job_.stream, vector(), options_));
   }
   Result result() override {
@@ -71,7 +71,7 @@ class Push final : public SparseAllreduce {
  public:
   using SparseAllreduce::SparseAllreduce;
 
-  void wait_result() override {
+  void wait_sum() override {
     sum_ = job_.group.wait_result(job_.stream, job_.group.begin_reduce_scatter(job_.stream, vector(), options_.format));
   }
 };
@@ -83,7 +83,7 @@ class TopK final : public Way {
  public:
   TopK(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
-  void wait_result() override {
+  void wait_sum() override {
     if (!sum_) sum_.emplace(job_.group, sums_.size(), options());
     sum_->begin(job_.stream, input_.dense.view());
     sum_->wait(job_.stream, sums_);
@@ -154,7 +154,7 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
 }
 
 // A sparse allreduce that is given a dense array if the density is high, as the library itself does.
-WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
+WayEntry kept_input_entry(std::string const& name, AllreduceOptions const& options) {
   auto entry = sparse_entry<SparseAllreduce>(name, options);
   entry.make = [options, of_list = entry.make](Job const& job, Input const& input,
                                                View<float> sums) -> std::unique_ptr<Way> {
@@ -190,12 +190,12 @@ std::vector<WayEntry> ways_of_group() {
     for (auto const& algorithm : between_hosts) {
       AllreduceOptions const options{algorithm.name, format};
       if (algorithm.sparse) {
-        ways.push_back(held_entry(algorithm.name, options));
+        ways.push_back(kept_input_entry(algorithm.name, options));
       } else if (format == WireFormat::kFloat) {
         ways.push_back(sparse_entry<SparseAllreduce>(algorithm.name, options));
       }
     }
-    ways.push_back(held_entry("auto", {"auto", format}));
+    ways.push_back(kept_input_entry("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
     ways.back().by_default = false;  // its result is smaller than that of the others
   }

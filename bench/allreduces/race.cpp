@@ -52,16 +52,16 @@ Array<float> wait_sum_of(InputOptions const& input, int ranks) {
 }
 
 // Returns the seconds of a sum, whose result stays until drop_result().
-double wait_run_that_stays(Way& way, int in_a_row = 1) {
+double wait_run_and_keep(Way& way, int in_a_row = 1) {
   MPI_Barrier(MPI_COMM_WORLD);
   auto const start = std::chrono::steady_clock::now();
-  for (int k = 0; k < in_a_row; ++k) way.wait_result();
+  for (int k = 0; k < in_a_row; ++k) way.wait_sum();
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return max_over_ranks(seconds) / in_a_row;
 }
 
 double wait_one_run(Way& way, int in_a_row = 1) {
-  double const seconds = wait_run_that_stays(way, in_a_row);
+  double const seconds = wait_run_and_keep(way, in_a_row);
   way.drop_result();
   return seconds;
 }
@@ -80,7 +80,7 @@ double wait_counted_run(Job const& job, Way& way, Measured& measured) {
   std::this_thread::sleep_for(kSettle);
   MPI_Barrier(MPI_COMM_WORLD);
   std::uint64_t const wire = wire_bytes_sent(), sent = job.store.stats().sent.bytes();
-  double const seconds = wait_run_that_stays(way);
+  double const seconds = wait_run_and_keep(way);
   std::this_thread::sleep_for(kSettle);
   MPI_Barrier(MPI_COMM_WORLD);
   measured.wire_bytes = wire_bytes_sent() - wire;

@@ -24,7 +24,7 @@ class Way {
  public:
   virtual ~Way() = default;
   // Sums the input over the ranks; this call is timed. Collective.
-  virtual void wait_result() = 0;
+  virtual void wait_sum() = 0;
   // Returns the result of the last sum: the whole sum, or a part of it.
   struct Result {
     View<float const> sums;  // the sums of any number of elements

@@ -12,10 +12,10 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kUnknownName_s = 10;
+constexpr double kUnknownNameRetry_s = 10;
 
-std::vector<SocketAddress> wait_names(LaunchEnvironment const& launch, TimePoint deadline) {
-  TimePoint const until = std::min(deadline, after(now(), kUnknownName_s));
+std::vector<SocketAddress> wait_resolve_names(LaunchEnvironment const& launch, TimePoint deadline) {
+  TimePoint const until = std::min(deadline, after(now(), kUnknownNameRetry_s));
   for (;;) {
     std::vector<SocketAddress> endpoints;
     std::string unknown;
@@ -36,7 +36,7 @@ std::vector<SocketAddress> wait_names(LaunchEnvironment const& launch, TimePoint
 }  // namespace
 
 std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& launch, TimePoint deadline) {
-  std::vector<SocketAddress> endpoints = wait_names(launch, deadline);
+  std::vector<SocketAddress> endpoints = wait_resolve_names(launch, deadline);
   if (!launch.token.empty()) return endpoints;
   for (SocketAddress const& endpoint : endpoints) {
     GPUPS_REQUIRE(!endpoint.is_any(),

@@ -124,7 +124,7 @@ class BootstrapClient {
       if (now() > after(std::exchange(progressed_at, now()), 4 * kHeartbeatInterval_s)) received_at = now();
       if (first_) {
         received_at = now();
-        if (first_->kind == FrameKind::kRefused) throw Error(peer_text(first_->body, kRejectionBytesMax));
+        if (first_->kind == FrameKind::kRejected) throw Error(peer_text(first_->body, kRejectionBytesMax));
         if (first_->kind == FrameKind::kStart) return start(first_->body, std::move(connection));
       }
       std::string const ended = connection.exchange();
@@ -178,7 +178,7 @@ class BootstrapClient {
             .keys = std::move(keys),
             .broadcast_data = std::move(start.broadcast_data),
             .failure_detector =
-                make_heartbeat_hub(request_.launch.rank, size, std::move(connections), request_.failure_detector)};
+                make_failure_detector(request_.launch.rank, size, std::move(connections), request_.failure_detector)};
   }
 
   JoinRequest const& request_;

@@ -45,7 +45,7 @@ bool Connection::put(FrameKind kind, std::string_view body) {
   Writer head;
   head.put<std::uint32_t>(static_cast<std::uint32_t>(body.size()));
   head.put<FrameKind>(kind);
-  outgoing_.append(head.body()).append(body).append(frame_mac(side_, queued_frames++, kind, body));
+  outgoing_.append(head.body()).append(body).append(frame_mac(side_, queued_frames_++, kind, body));
   return true;
 }
 
@@ -100,14 +100,14 @@ std::optional<Frame> Connection::peek_unauthenticated() const {
 std::optional<Frame> Connection::next() {
   auto frame = peek_unauthenticated();
   if (!frame) return {};
-  std::size_t const sealed_at = kHeadBytes + frame->body.size();
+  std::size_t const mac_at = kHeadBytes + frame->body.size();
   ConnectionSide const other = side_ == ConnectionSide::kRankZero ? ConnectionSide::kOther : ConnectionSide::kRankZero;
   if (!equal_hmac(frame_mac(other, received_frames_, frame->kind, frame->body),
-                  std::string_view(incoming_).substr(sealed_at, kHmacBytes))) {
+                  std::string_view(incoming_).substr(mac_at, kHmacBytes))) {
     throw FrameError("a frame has a wrong MAC (it is not from a process of this job): find its sender");
   }
   ++received_frames_;
-  consume(sealed_at + kHmacBytes);
+  consume(mac_at + kHmacBytes);
   return frame;
 }
 

@@ -22,11 +22,12 @@ enum class FrameKind : std::uint8_t {
   kHello = 1,         // RankInfo
   kWrongToken,        // from rank 0: the token differs; not authenticated, since there is no common key
   kAlive,             // a heartbeat; has no body
-  kRefused,           // from rank 0: why the job is rejected
+  kRejected,          // from rank 0: why the job is rejected
   kStart,             // from rank 0: StartMessage
   kMembershipUpdate,  // a rank leaves or is lost, and why
 };
 
+// A received frame.
 struct Frame {
   FrameKind kind{};
   std::string body{};
@@ -87,7 +88,7 @@ class Connection {
   std::size_t body_bytes_max_ = std::size_t{1} << 20;
   std::string outgoing_, incoming_, ended_;
   std::size_t sent_bytes_ = 0;
-  std::uint64_t queued_frames = 0, received_frames_ = 0;  // sequence numbers
+  std::uint64_t queued_frames_ = 0, received_frames_ = 0;  // sequence numbers
 };
 
 }  // namespace gpups::comm

@@ -22,12 +22,12 @@ struct DestroyTopology {
 
 // Returns the position of each core in a walk through the tree of memories, caches and cores. Empty if hwloc fails.
 std::map<int, unsigned> locality_order() {
-  hwloc_topology_t made = nullptr;
-  if (hwloc_topology_init(&made) != 0) return {};
-  std::unique_ptr<hwloc_topology, DestroyTopology> const topology(made);
-  if (hwloc_topology_load(made) != 0) return {};
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return {};
+  std::unique_ptr<hwloc_topology, DestroyTopology> const topology(raw);
+  if (hwloc_topology_load(raw) != 0) return {};
   std::map<int, unsigned> order;
-  for (hwloc_obj_t unit = nullptr; (unit = hwloc_get_next_obj_by_type(made, HWLOC_OBJ_PU, unit)) != nullptr;) {
+  for (hwloc_obj_t unit = nullptr; (unit = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, unit)) != nullptr;) {
     order[static_cast<int>(unit->os_index)] = unit->logical_index;
   }
   return order;

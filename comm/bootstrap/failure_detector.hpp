@@ -21,6 +21,7 @@ namespace gpups::comm {
 
 class Connection;  // connection.hpp
 
+// Options of a FailureDetector.
 struct FailureDetectorOptions {
   double peer_timeout_s = 30;  // a rank that sends nothing for so many seconds is lost
 };
@@ -55,8 +56,9 @@ class FailureDetector {
 // Creates the failure detector of rank `mine`, which takes over the connections by which the ranks have joined. On rank
 // 0, which is the heartbeat hub, connections[r] is the connection to rank r, and the first element is not used. On
 // other ranks the only element is the connection to rank 0.
-std::unique_ptr<FailureDetector> make_heartbeat_hub(Rank mine, std::uint32_t size, std::vector<Connection> connections,
-                                                    FailureDetectorOptions const& options);
+std::unique_ptr<FailureDetector> make_failure_detector(Rank mine, std::uint32_t size,
+                                                       std::vector<Connection> connections,
+                                                       FailureDetectorOptions const& options);
 
 // A failure detector that reports the first lost rank to a second function, too.
 class ForwardedFailures final : public FailureDetector {

@@ -38,10 +38,10 @@ struct Peer {
 };
 
 // The failure detector of a rank. On rank 0 it is the hub, with a connection to each other rank.
-class HeartbeatHub final : public FailureDetector {
+class HeartbeatFailureDetector final : public FailureDetector {
  public:
-  HeartbeatHub(Rank mine, std::uint32_t size, std::vector<Connection> connections,
-               FailureDetectorOptions const& options)
+  HeartbeatFailureDetector(Rank mine, std::uint32_t size, std::vector<Connection> connections,
+                           FailureDetectorOptions const& options)
       : mine_(mine),
         size_(size),
         timeout_s_(options.peer_timeout_s),
@@ -62,7 +62,7 @@ class HeartbeatHub final : public FailureDetector {
     thread_ = std::thread([this] { run(); });
   }
 
-  ~HeartbeatHub() override {
+  ~HeartbeatFailureDetector() override {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -325,9 +325,10 @@ class HeartbeatHub final : public FailureDetector {
 
 }  // namespace
 
-std::unique_ptr<FailureDetector> make_heartbeat_hub(Rank mine, std::uint32_t size, std::vector<Connection> connections,
-                                                    FailureDetectorOptions const& options) {
-  return std::make_unique<HeartbeatHub>(mine, size, std::move(connections), options);
+std::unique_ptr<FailureDetector> make_failure_detector(Rank mine, std::uint32_t size,
+                                                       std::vector<Connection> connections,
+                                                       FailureDetectorOptions const& options) {
+  return std::make_unique<HeartbeatFailureDetector>(mine, size, std::move(connections), options);
 }
 
 }  // namespace gpups::comm

@@ -16,15 +16,15 @@ unsigned char const* bytes_of(std::string_view text) { return reinterpret_cast<u
 }  // namespace
 
 std::string hmac(std::string_view key, std::string_view text) {
-  std::string made(kHmacBytes, '\0');
+  std::string bytes(kHmacBytes, '\0');
   unsigned length = 0;
   // For OpenSSL a null key means the key of the previous call.
   char const* const key_bytes = key.empty() ? "" : key.data();
   auto const* const ok = HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes_of(text), text.size(),
-                              reinterpret_cast<unsigned char*>(made.data()), &length);
+                              reinterpret_cast<unsigned char*>(bytes.data()), &length);
   GPUPS_REQUIRE(ok != nullptr && length == kHmacBytes,
                 "OpenSSL cannot compute HMAC-SHA256 (processes cannot be authenticated): check its installation");
-  return made;
+  return bytes;
 }
 
 bool equal_hmac(std::string_view a, std::string_view b) {
@@ -32,11 +32,11 @@ bool equal_hmac(std::string_view a, std::string_view b) {
 }
 
 std::string random_bytes(std::size_t count) {
-  std::string made(count, '\0');
-  GPUPS_REQUIRE(RAND_bytes(reinterpret_cast<unsigned char*>(made.data()), static_cast<int>(count)) == 1,
+  std::string bytes(count, '\0');
+  GPUPS_REQUIRE(RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) == 1,
                 "OpenSSL has no random bytes (keys could be guessed): check that /dev/urandom can "
                 "be read");
-  return made;
+  return bytes;
 }
 
 std::string hex(std::string_view bytes) {

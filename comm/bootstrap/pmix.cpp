@@ -16,7 +16,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr char const* kKey = "gpups.meeting";
+constexpr char const* kKey = "gpups.bootstrap_address";
 
 void require(pmix_status_t status, char const* call) {
   GPUPS_REQUIRE(status == PMIX_SUCCESS,

@@ -18,9 +18,9 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kHostAliveEvery_s = 0.5;  // to ranks that wait for the start
-constexpr double kLateJoinGrace_s = 2;     // after a rejection, so that late ranks receive the reason
-constexpr std::size_t kListedMax = 10;     // missing ranks in the error text
+constexpr double kServerHeartbeatInterval_s = 0.5;  // to ranks that wait for the start
+constexpr double kLateJoinGrace_s = 2;              // after a rejection, so that late ranks receive the reason
+constexpr std::size_t kListedMax = 10;              // missing ranks in the error text
 
 // Returns the address of rank 0 as other ranks use it.
 std::string listen_address(JoinRequest const& request, int port) {
@@ -45,7 +45,7 @@ class BootstrapServer {
     while (ranks_joined_ + 1 < mine_.size || !rejection_.empty()) {
       wait_for_events();
       // If this process was stopped for long, it has read no heartbeats meanwhile.
-      if (now() > after(std::exchange(progressed_at_, now()), 4 * kHostAliveEvery_s)) {
+      if (now() > after(std::exchange(progressed_at_, now()), 4 * kServerHeartbeatInterval_s)) {
         for (AuthenticatedPeer& peer : peers_) peer.received_at = now();
       }
       for (AuthenticatedPeer& peer : pending_connections_.progress()) accept(std::move(peer));
@@ -66,8 +66,8 @@ class BootstrapServer {
       short const events = peer.connection.has_outgoing() ? POLLIN | POLLOUT : POLLIN;
       poll_fds.push_back({peer.connection.fd(), events, 0});
     }
-    TimePoint until =
-        std::min(after(heartbeat_sent_at_, kHostAliveEvery_s), rejection_.empty() ? deadline_ : rejected_until_);
+    TimePoint until = std::min(after(heartbeat_sent_at_, kServerHeartbeatInterval_s),
+                               rejection_.empty() ? deadline_ : rejected_until_);
     (void)poll(poll_fds.data(), poll_fds.size(), milliseconds_until(until));
   }
 
@@ -82,7 +82,7 @@ class BootstrapServer {
       ++ranks_joined_;
       added.connection.put(FrameKind::kAlive, {});  // proves to the client that this is rank 0
     } else {
-      added.connection.put(FrameKind::kRefused, rejection_);
+      added.connection.put(FrameKind::kRejected, rejection_);
     }
     (void)added.connection.exchange();
   }
@@ -119,7 +119,7 @@ class BootstrapServer {
   }
 
   void send_heartbeats() {
-    if (now() < after(heartbeat_sent_at_, kHostAliveEvery_s)) return;
+    if (now() < after(heartbeat_sent_at_, kServerHeartbeatInterval_s)) return;
     heartbeat_sent_at_ = now();
     for (AuthenticatedPeer& peer : peers_) {
       if (rejection_.empty() && peer.connection.is_open() && !peer.connection.has_outgoing())
@@ -132,7 +132,7 @@ class BootstrapServer {
     rejected_until_ = after(now(), kLateJoinGrace_s);
     for (AuthenticatedPeer& peer : peers_) {
       if (!peer.connection.is_open()) continue;
-      peer.connection.put(FrameKind::kRefused, rejection_);
+      peer.connection.put(FrameKind::kRejected, rejection_);
       (void)peer.connection.exchange();
     }
   }
@@ -188,8 +188,8 @@ class BootstrapServer {
             .session = start.session,
             .keys = pair_keys(keys, mine_.rank, rank_peers_.size()),
             .broadcast_data = request_.broadcast_data,
-            .failure_detector = make_heartbeat_hub(request_.launch.rank, mine_.size, std::move(connections),
-                                                   request_.failure_detector)};
+            .failure_detector = make_failure_detector(request_.launch.rank, mine_.size, std::move(connections),
+                                                      request_.failure_detector)};
   }
 
   JoinRequest const& request_;

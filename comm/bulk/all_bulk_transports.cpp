@@ -18,13 +18,15 @@
 namespace gpups::comm {
 namespace {
 
-std::vector<std::unique_ptr<BulkTransport>> local_payloads(int ranks) { return make_local_bulk_transports(ranks); }
-std::vector<std::unique_ptr<BulkTransport>> sim_payloads(int ranks) {
+std::vector<std::unique_ptr<BulkTransport>> local_bulk_transports(int ranks) {
+  return make_local_bulk_transports(ranks);
+}
+std::vector<std::unique_ptr<BulkTransport>> sim_bulk_transports(int ranks) {
   return make_local_bulk_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
 }
 
 #if GPUPS_HAS_UCX
-std::vector<std::unique_ptr<BulkTransport>> ucx_payloads(int ranks) {
+std::vector<std::unique_ptr<BulkTransport>> ucx_bulk_transports(int ranks) {
   std::vector<std::unique_ptr<BulkTransport>> ends;
   for (auto const& ucx : make_local_ucx_workers(ranks)) ends.push_back(make_ucx_bulk_transport(ucx));
   return ends;
@@ -40,7 +42,7 @@ std::string lacks_for_nccl(int ranks) {
   int const gpus = cuda_device_count();
   return gpus >= ranks ? "" : fmt::format("there are {} GPUs for {} ranks", gpus, ranks);
 }
-std::vector<std::unique_ptr<BulkTransport>> nccl_payloads(int ranks) {
+std::vector<std::unique_ptr<BulkTransport>> nccl_bulk_transports(int ranks) {
   std::vector<std::unique_ptr<BulkTransport>> ends(static_cast<std::size_t>(ranks));
 #if GPUPS_HAS_NCCL
   constexpr double kTimeout_s = 60;
@@ -59,17 +61,17 @@ std::vector<std::unique_ptr<BulkTransport>> nccl_payloads(int ranks) {
 }
 #endif
 
-constexpr BulkTransportFactory kPayloads[] = {
-    {"local", lacks_nothing, local_payloads},
-    {"sim", lacks_nothing, sim_payloads},
+constexpr BulkTransportFactory kBulkTransports[] = {
+    {"local", lacks_nothing, local_bulk_transports},
+    {"sim", lacks_nothing, sim_bulk_transports},
 #if GPUPS_HAS_UCX
-    {"ucx", lacks_nothing, ucx_payloads},
-    {"nccl", lacks_for_nccl, nccl_payloads},
+    {"ucx", lacks_nothing, ucx_bulk_transports},
+    {"nccl", lacks_for_nccl, nccl_bulk_transports},
 #endif
 };
 
 }  // namespace
 
-std::span<BulkTransportFactory const> all_bulk_transports() { return kPayloads; }
+std::span<BulkTransportFactory const> all_bulk_transports() { return kBulkTransports; }
 
 }  // namespace gpups::comm

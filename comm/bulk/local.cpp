@@ -46,7 +46,7 @@ class Local final : public BulkTransport {
     if (network_) network_->poll();
     matcher_->check(rank_);
     TransferMatcher::MoveResult const result = matcher_->move(rank_);
-    for (auto const& offer : result.over) {
+    for (auto const& offer : result.done) {
       deliver_later(offer->from, *offer, [matcher = matcher_, offer] { matcher->sent(*offer); });
     }
     for (auto const& offer : result.rejected) {

@@ -14,8 +14,8 @@
 namespace gpups::comm {
 namespace {
 
-FabricOffer read_offer(Rank from, std::string const& said) try {
-  Reader reader(said);
+FabricOffer read_offer(Rank from, std::string const& bytes) try {
+  Reader reader(bytes);
   std::string place(reader.get_text());
   FabricOffer offer{std::move(place), peer_text(reader.get_text())};
   reader.end();
@@ -31,15 +31,15 @@ std::vector<FabricOffer> wait_offers(ControlChannel& channel, FabricOffer const&
   writer.put_text(mine.place);
   writer.put_text(mine.why_not);
   std::vector<FabricOffer> offers;
-  for (std::string const& said : channel.wait_allgather(writer.take())) {
-    offers.push_back(read_offer(Rank{static_cast<std::uint32_t>(offers.size())}, said));
+  for (std::string const& bytes : channel.wait_allgather(writer.take())) {
+    offers.push_back(read_offer(Rank{static_cast<std::uint32_t>(offers.size())}, bytes));
   }
   return offers;
 }
 
 // Calls the function and returns the text of the Error that it throws; empty if it throws none.
 template <class Call>
-std::string fault_of(Call call) {
+std::string error_of(Call call) {
   try {
     call();
     return {};
@@ -48,7 +48,7 @@ std::string fault_of(Call call) {
   }
 }
 
-std::string wait_first_fault(ControlChannel& channel, std::string const& mine) {
+std::string wait_first_error(ControlChannel& channel, std::string const& mine) {
   auto const all = channel.wait_allgather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].empty()) return fmt::format("rank {}: {}", rank, peer_text(all[rank]));
@@ -70,8 +70,8 @@ std::string fabric_obstacle(std::span<FabricOffer const> offers) {
   return {};
 }
 
-NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& maker) {
-  auto const offers = wait_offers(channel, maker.offer());
+NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& factory) {
+  auto const offers = wait_offers(channel, factory.offer());
   bool const any_device = std::any_of(offers.begin(), offers.end(), [](auto const& o) { return !o.place.empty(); });
   if (!any_device || offers.size() < 2) return {};
   NegotiatedFabric agreed;
@@ -79,13 +79,13 @@ NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& m
   if (!agreed.why_not.empty()) return agreed;
 
   std::string id;
-  agreed.why_not = wait_first_fault(channel, channel.rank() == 0 ? fault_of([&] { id = maker.make_id(); }) : "");
+  agreed.why_not = wait_first_error(channel, channel.rank() == 0 ? error_of([&] { id = factory.make_id(); }) : "");
   if (!agreed.why_not.empty()) return agreed;
   id = channel.wait_broadcast(id);
 
   Rank const me{static_cast<std::uint32_t>(channel.rank())};
   agreed.why_not =
-      wait_first_fault(channel, fault_of([&] { agreed.fabric = maker.wait_make(id, me, channel.size()); }));
+      wait_first_error(channel, error_of([&] { agreed.fabric = factory.wait_make(id, me, channel.size()); }));
   if (!agreed.why_not.empty()) agreed.fabric.reset();
   return agreed;
 }

@@ -21,8 +21,11 @@ struct FabricOffer {
 class FabricFactory {
  public:
   virtual ~FabricFactory() = default;
+  // Returns what this rank sends to the others.
   virtual FabricOffer offer() const = 0;
-  virtual std::string make_id() = 0;  // called on rank 0, which sends the id to all ranks
+  // Returns an id of the fabric. Called on rank 0, which sends the id to all ranks.
+  virtual std::string make_id() = 0;
+  // Returns the fabric of this rank. Blocks until all ranks have called it.
   virtual std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) = 0;
 };
 
@@ -37,6 +40,6 @@ std::string fabric_obstacle(std::span<FabricOffer const> offers);
 
 // Collective. All ranks get a fabric each, or all get the same reason. If it cannot be created on one rank, no rank has
 // one. Throws PeerError if a rank is lost, does not answer or sends an invalid offer.
-NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& maker);
+NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& factory);
 
 }  // namespace gpups::comm

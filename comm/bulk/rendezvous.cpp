@@ -59,9 +59,8 @@ bool RendezvousTransfers::handles(Device device, std::size_t bytes) const {
 }
 
 void RendezvousTransfers::send(Id const& id, void const* data, std::size_t bytes, Stream const& stream,
-                               OnDone sent_bytes_gone) {
-  outgoing_.emplace(id,
-                    OutgoingTransfer{static_cast<char const*>(data), bytes, 0, 0, stream, std::move(sent_bytes_gone)});
+                               OnDone on_sent) {
+  outgoing_.emplace(id, OutgoingTransfer{static_cast<char const*>(data), bytes, 0, 0, stream, std::move(on_sent)});
   bool const offers_fabric = has_fabric(stream.device());
   ucx_->send(id.first, offers_fabric ? AmKind::kFabricOffer : AmKind::kBulkOffer, id.second, bytes, {});
 }
@@ -114,7 +113,7 @@ void RendezvousTransfers::on_request(AmHeader const& header) {
     AmProtocol const protocol =
         mine.stream.device().is_host() ? AmProtocol::kRendezvous : AmProtocol::kDeviceRendezvous;
     return send_piece(protocol, id, mine.data, 0, mine.bytes,
-                      [this, id, bytes = mine.bytes] { sent_bytes_gone(id, bytes); });
+                      [this, id, bytes = mine.bytes] { count_sent(id, bytes); });
   }
   unstaged_sends_.push_back(id);
   wake_();
@@ -136,7 +135,7 @@ void RendezvousTransfers::stage_sends() {
     copies_.push_back({mine.stream.record(), [this, id, kept, offset, bytes] {
                          send_piece(AmProtocol::kRendezvous, id, kept->get(), offset, bytes, [this, id, kept, bytes] {
                            sending_.give_back(std::move(*kept));
-                           sent_bytes_gone(id, bytes);
+                           count_sent(id, bytes);
                          });
                        }});
   }
@@ -147,11 +146,11 @@ void RendezvousTransfers::send_piece(AmProtocol protocol, Id const& id, void con
   ucx_->send(protocol, id.first, AmKind::kBulkPiece, id.second, offset, data, bytes, guarded(std::move(sent)));
 }
 
-void RendezvousTransfers::sent_bytes_gone(Id const& id, std::size_t bytes) {
+void RendezvousTransfers::count_sent(Id const& id, std::size_t bytes) {
   auto const found = outgoing_.find(id);
-  found->second.gone_bytes += bytes;
-  if (found->second.gone_bytes < found->second.bytes) return;
-  OnDone const on_done = std::move(found->second.sent_bytes_gone);
+  found->second.sent_bytes += bytes;
+  if (found->second.sent_bytes < found->second.bytes) return;
+  OnDone const on_done = std::move(found->second.on_sent);
   outgoing_.erase(found);
   on_done();
 }
@@ -164,12 +163,12 @@ void RendezvousTransfers::on_piece(AmHeader const& header, AmArrival const& arri
   std::size_t const offset = header.bytes;
   bool const fits = found != incoming_.end() && !found->second.by_fabric && arrival.bytes > 0 &&
                     offset <= found->second.bytes && arrival.bytes <= found->second.bytes - offset &&
-                    arrival.bytes <= found->second.bytes - found->second.asked;
+                    arrival.bytes <= found->second.bytes - found->second.requested_bytes;
   if (!fits || !arrival.remote) {
     ucx_->drop(arrival);
     return report_peer_error_(header.from, "it sent a piece that was not requested");
   }
-  found->second.asked += arrival.bytes;
+  found->second.requested_bytes += arrival.bytes;
   if (is_direct(found->second, arrival)) {
     return ucx_->fetch(arrival, found->second.data + offset,
                        guarded([this, id, bytes = arrival.bytes] { on_received(id, bytes); }));
@@ -216,8 +215,8 @@ void RendezvousTransfers::receive_staged(ReceivedPiece const& piece, kernels::Pi
 
 void RendezvousTransfers::on_received(Id const& id, std::size_t bytes) {
   auto const found = incoming_.find(id);
-  found->second.there_bytes += bytes;
-  if (found->second.there_bytes < found->second.bytes) return;
+  found->second.received_bytes += bytes;
+  if (found->second.received_bytes < found->second.bytes) return;
   OnDone const on_done = std::move(found->second.on_received);
   incoming_.erase(found);
   on_done();
@@ -289,7 +288,7 @@ bool RendezvousTransfers::add_operation(OrderedBatcher::BatchOperation const& op
     if (found == outgoing_.end() || found->second.on_request || std::exchange(found->second.by_fabric, true))
       return false;
     operations.push_back({operation.peer, true, const_cast<char*>(found->second.data), found->second.bytes});
-    on_done.push_back([this, id, bytes = found->second.bytes] { sent_bytes_gone(id, bytes); });
+    on_done.push_back([this, id, bytes = found->second.bytes] { count_sent(id, bytes); });
   } else {
     auto const found = incoming_.find(id);
     if (found == incoming_.end() || !found->second.by_fabric) return false;

@@ -36,8 +36,8 @@ class RendezvousTransfers {
 
   // Returns whether a transfer of so many bytes from the device is sent here.
   bool handles(Device device, std::size_t bytes) const;
-  // Announces a transfer. `sent_bytes_gone` is called when the data may change.
-  void send(Id const& id, void const* data, std::size_t bytes, Stream const& stream, OnDone sent_bytes_gone);
+  // Announces a transfer. `on_sent` is called when the data may change.
+  void send(Id const& id, void const* data, std::size_t bytes, Stream const& stream, OnDone on_sent);
   // Receives an announced transfer to `data`, on the device of the stream. `on_received` is called when it has arrived.
   // offers_fabric: whether the announcement offers the fabric.
   void receive(Id const& id, bool offers_fabric, void* data, std::size_t bytes, Stream const& stream,
@@ -58,14 +58,14 @@ class RendezvousTransfers {
  private:
   struct OutgoingTransfer {
     char const* data;
-    std::size_t bytes, next = 0, gone_bytes = 0;  // next: offset of the first byte that has not been sent
+    std::size_t bytes, next = 0, sent_bytes = 0;  // next: offset of the first byte that has not been sent
     Stream stream;
-    OnDone sent_bytes_gone;
+    OnDone on_sent;
     bool on_request = false, by_fabric = false;
   };
   struct IncomingTransfer {
     char* data;
-    std::size_t bytes, asked = 0, there_bytes = 0;
+    std::size_t bytes, requested_bytes = 0, received_bytes = 0;
     Stream stream;
     OnDone on_received;
     bool by_fabric = false;
@@ -101,7 +101,7 @@ class RendezvousTransfers {
   void stage_receives();
   void receive_staged(ReceivedPiece const& piece, kernels::PinnedPtr buffer);
   bool is_direct(IncomingTransfer const& mine, AmArrival const& arrival) const;
-  void sent_bytes_gone(Id const& id, std::size_t bytes);
+  void count_sent(Id const& id, std::size_t bytes);
   void on_received(Id const& id, std::size_t bytes);
   bool announce_ready_sums();
   bool end_batches();

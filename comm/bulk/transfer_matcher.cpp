@@ -116,7 +116,7 @@ TransferMatcher::MoveResult TransferMatcher::move(Rank rank) {
     if (!copy.offer->copied.done()) return false;
     copy.offer->state = State::kClosed;
     receiver.done.insert(copy.receive.number);
-    result.over.push_back(copy.offer);
+    result.done.push_back(copy.offer);
     return true;
   });
   return result;

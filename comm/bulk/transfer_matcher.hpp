@@ -48,19 +48,21 @@ struct PostedReceive {
   BulkTransport::Allocate allocate;
 };
 
-// Thread-safe. Each function is called by the thread of the rank that it is given.
+// The sends and receives of all ranks of a process. Thread-safe. Each function is called by the thread of the rank that
+// it is given.
 class TransferMatcher {
  public:
   explicit TransferMatcher(int ranks) : ends_(static_cast<std::size_t>(ranks)) {}
 
   void offer(std::shared_ptr<PostedSend> const& offer);   // called by the sender; keeps the send until it has ended
   void arrive(std::shared_ptr<PostedSend> const& offer);  // announces the send to the receiver
+  // Posts a receive of `rank`, which gets the send of `from` with the same tag.
   void receive(Rank rank, Rank from, std::uint64_t tag, PostedReceive receive);
   // Queues copies for matched transfers of the receiver `rank`, and checks which have ended. Returns the sends that are
   // done or were rejected, so that the caller informs their senders.
   struct MoveResult {
     bool any = false;
-    std::vector<std::shared_ptr<PostedSend>> over, rejected;
+    std::vector<std::shared_ptr<PostedSend>> done, rejected;
   };
   MoveResult move(Rank rank);
   // Informs the sender that its send is done, or that its size differs from that of the receive.
@@ -68,6 +70,7 @@ class TransferMatcher {
   void rejected(PostedSend const& offer);
   // Throws the first PeerError of the rank, if there is one.
   void check(Rank rank);
+  // See BulkTransport::done() and take_done().
   bool done(Rank rank, Transfer transfer);
   std::vector<Transfer> take_done(Rank rank);
   // Withdraws the sends and receives of the rank, and blocks until the copies from and to it have ended.

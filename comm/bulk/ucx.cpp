@@ -54,7 +54,7 @@ class Ucx final : public BulkTransport {
     ucx_->handle(AmKind::kBulkWithdrawn, [this](AmHeader const& header, AmArrival const& arrival) {
       ucx_->drop(arrival);
       auto const found = unexpected_arrivals_.find({header.from, header.number});
-      if (found != unexpected_arrivals_.end()) ucx_->drop(take_arrived(found).allocate);
+      if (found != unexpected_arrivals_.end()) ucx_->drop(take_arrived(found).handle);
     });
     ucx_->handle(AmKind::kBulkCredit, [this](AmHeader const& header, AmArrival const& arrival) {
       ucx_->drop(arrival);
@@ -81,7 +81,7 @@ class Ucx final : public BulkTransport {
     ucx_->handle(AmKind::kBulkCredit, nullptr);
     ucx_->handle(AmKind::kBulkOffer, nullptr);
     ucx_->handle(AmKind::kFabricOffer, nullptr);
-    for (auto const& [id, arrival] : unexpected_arrivals_) ucx_->drop(arrival.allocate);
+    for (auto const& [id, arrival] : unexpected_arrivals_) ucx_->drop(arrival.handle);
   }
 
   Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) override {
@@ -111,8 +111,8 @@ class Ucx final : public BulkTransport {
     GPUPS_ASSERT(fresh && "a tag is for one transfer at a time");
     if (auto const found = unexpected_arrivals_.find(id); found != unexpected_arrivals_.end()) {
       UnexpectedArrival arrival = take_arrived(found);
-      if (!arrival.allocate.remote) arrival.allocate.data = arrival.copy.data();  // unused if it is only announced
-      take(id, arrival.allocate);
+      if (!arrival.handle.remote) arrival.handle.data = arrival.copy.data();  // unused if it is only announced
+      take(id, arrival.handle);
     }
     return number;
   }
@@ -143,7 +143,7 @@ class Ucx final : public BulkTransport {
       }
     }
     std::erase_if(staged_copies_, [this](StagedCopy const& copy) {
-      if (!copy.over.done()) return false;
+      if (!copy.copied.done()) return false;
       done_.insert(copy.number);
       return true;
     });
@@ -188,9 +188,9 @@ class Ucx final : public BulkTransport {
     void* data;
     Array<std::byte> staged;  // if the destination is on a GPU
   };
-  // A transfer that has arrived before receive(): a copy of an eager one, else its handle.
+  // A transfer that has arrived before receive(). `copy` has the bytes of an eager one.
   struct UnexpectedArrival {
-    AmArrival allocate;
+    AmArrival handle;
     std::string copy;
   };
   struct Peer {
@@ -204,7 +204,7 @@ class Ucx final : public BulkTransport {
   struct StagedCopy {
     Transfer number;
     Array<std::byte> staged;
-    Event over;
+    Event copied;
   };
 
   // The worker calls back when an operation ends, perhaps after this object is destroyed.

@@ -102,8 +102,8 @@ CollectiveMessage decode_collective(std::string_view body) {
 }
 
 std::uint64_t collective_tag(std::uint64_t sequence, std::uint64_t index) {
-  constexpr unsigned kRunBits = 20, kIndexBits = kTagBits - kRunBits;
-  return (sequence & ((std::uint64_t{1} << kRunBits) - 1)) << kIndexBits |
+  constexpr unsigned kSequenceBits = 20, kIndexBits = kTagBits - kSequenceBits;
+  return (sequence & ((std::uint64_t{1} << kSequenceBits) - 1)) << kIndexBits |
          (index & ((std::uint64_t{1} << kIndexBits) - 1));
 }
 

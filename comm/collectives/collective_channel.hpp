@@ -15,6 +15,7 @@
 
 namespace gpups::comm {
 
+// Starts the collectives of this rank, makes progress for them, and sends their messages.
 class CollectiveChannel final : public Channel, private CollectiveTransport {
  public:
   // Opens the channel. ahead_max: the number of collectives that another rank may have started and this rank has not.

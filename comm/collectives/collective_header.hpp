@@ -20,6 +20,7 @@ inline constexpr std::size_t kInlineBytesMax = std::size_t{4} << 10;
 // fastest way for short arrays; with many ranks, recursive doubling is faster.
 bool fits_eager(int ranks, std::size_t bytes);
 
+// The contents of a header.
 struct CollectiveHeader {
   // One message of the sender. If its bytes are not in the header, they follow as bulk data with collective_tag() of
   // the sequence number and the index.

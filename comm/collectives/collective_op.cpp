@@ -18,11 +18,11 @@ bool is_headerless(std::size_t known_size) { return known_size == 0 || known_siz
 
 }  // namespace
 
-CollectiveOp::CollectiveOp(Rank me, int ranks, Stream const& stream, CollectiveTransport& carrier,
+CollectiveOp::CollectiveOp(Rank me, int ranks, Stream const& stream, CollectiveTransport& transport,
                            std::uint64_t sequence_number, std::function<void(CollectiveOp&)> on_progress)
     : Communicator(me, ranks, work_stream_),
       work_stream_(stream),
-      carrier_(carrier),
+      transport_(transport),
       number_(sequence_number),
       on_progress_(std::move(on_progress)),
       host_stream_(stream),
@@ -115,7 +115,7 @@ void CollectiveOp::send_header(Rank to, std::optional<CollectiveHeader::MessageP
   PeerQueues& its = peer(to);
   CollectiveHeader header{.signature = std::nullopt, .message = std::move(message)};
   if (!std::exchange(its.header_sent, true)) header.signature = signature_;
-  carrier_.send_header(to, number_, encode(header), header.message ? header.message->bytes.size() : 0);
+  transport_.send_header(to, number_, encode(header), header.message ? header.message->bytes.size() : 0);
 }
 
 SendRequest CollectiveOp::post_send(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep,
@@ -129,11 +129,11 @@ SendRequest CollectiveOp::post_send(Rank to, View<std::uint8_t const> bytes, std
     if (is_inline) return SendRequest(nullptr);
   }
   auto const sending = std::make_shared<Completion>();
-  carrier_.send(stream_for(bytes.device()), to, {number_, index}, bytes, std::move(keep),
-                [self = shared_from_this(), sending] {
-                  sending->end();
-                  self->on_progress_(*self);
-                });
+  transport_.send(stream_for(bytes.device()), to, {number_, index}, bytes, std::move(keep),
+                  [self = shared_from_this(), sending] {
+                    sending->end();
+                    self->on_progress_(*self);
+                  });
   return SendRequest(sending);
 }
 
@@ -172,61 +172,58 @@ void CollectiveOp::match(Rank from) {
 
 bool CollectiveOp::match_next(Rank from, PeerQueues& its) {
   // A message without a header may be received before an earlier message has arrived.
-  auto const headerless = std::find_if(its.posted.begin(), its.posted.end(), [](PendingReceive const& post_receive) {
-    return post_receive.to && is_headerless(post_receive.to->size());
+  auto const headerless = std::find_if(its.posted.begin(), its.posted.end(), [](PendingReceive const& posted) {
+    return posted.to && is_headerless(posted.to->size());
   });
   if (headerless != its.posted.end()) {
-    PendingReceive post_receive = std::move(*headerless);
+    PendingReceive posted = std::move(*headerless);
     its.posted.erase(headerless);
-    receive_bulk(from, std::move(post_receive), post_receive.to->size());
+    receive_bulk(from, std::move(posted), posted.to->size());
     return true;
   }
   if (its.posted.empty() || its.unexpected.empty()) return false;
-  PendingReceive post_receive = std::move(its.posted.front());
+  PendingReceive posted = std::move(its.posted.front());
   CollectiveHeader::MessagePart const message = std::move(its.unexpected.front());
   its.posted.pop_front();
   its.unexpected.pop_front();
-  bool const fits = post_receive.to ? message.size == post_receive.to->size() : message.size <= post_receive.bytes_max;
-  if (message.index != post_receive.index || !fits) {
+  bool const fits = posted.to ? message.size == posted.to->size() : message.size <= posted.bytes_max;
+  if (message.index != posted.index || !fits) {
     throw_peer_error(from,
                      fmt::format("sent message {} of {} {} with {} bytes, where message {} with {}{} bytes is due",
-                                 message.index, name_of(operation()), number_, message.size, post_receive.index,
-                                 post_receive.to ? "" : "at most ", post_receive.bytes_max));
+                                 message.index, name_of(operation()), number_, message.size, posted.index,
+                                 posted.to ? "" : "at most ", posted.bytes_max));
   }
-  message.is_inline() ? deliver_inline(post_receive, message.bytes)
-                      : receive_bulk(from, std::move(post_receive), message.size);
+  message.is_inline() ? deliver_inline(posted, message.bytes) : receive_bulk(from, std::move(posted), message.size);
   return true;
 }
 
-void CollectiveOp::deliver_inline(PendingReceive const& post_receive, std::string const& bytes) {
-  if (!post_receive.to) post_receive.completion->bytes = Bytes(post_receive.device, bytes.size());
-  void* const to = post_receive.to ? post_receive.to->data() : post_receive.completion->bytes.data();
-  memory::copy(stream_for(post_receive.device), to, post_receive.device, bytes.data(), Device::host(), bytes.size());
-  post_receive.completion->end();
+void CollectiveOp::deliver_inline(PendingReceive const& posted, std::string const& bytes) {
+  if (!posted.to) posted.completion->bytes = Bytes(posted.device, bytes.size());
+  void* const to = posted.to ? posted.to->data() : posted.completion->bytes.data();
+  memory::copy(stream_for(posted.device), to, posted.device, bytes.data(), Device::host(), bytes.size());
+  posted.completion->end();
 }
 
-void CollectiveOp::receive_bulk(Rank from, PendingReceive post_receive, std::size_t bytes) {
+void CollectiveOp::receive_bulk(Rank from, PendingReceive posted, std::size_t bytes) {
   ++peer(from).arriving;
-  auto const allocate = [completion = post_receive.completion, device = post_receive.device, to = post_receive.to,
-                         bytes]() -> void* {
+  auto const allocate = [completion = posted.completion, device = posted.device, to = posted.to, bytes]() -> void* {
     if (to) return to->data();
     completion->bytes = Bytes(device, bytes);
     return completion->bytes.data();
   };
-  carrier_.receive_bulk(
-      stream_for(post_receive.device), from, {number_, post_receive.index}, bytes, allocate,
-      [self = shared_from_this(), from, completion = post_receive.completion, keep = post_receive.keep] {
-        --self->peer(from).arriving;
-        completion->end();
-        self->on_progress_(*self);
-      });
+  transport_.receive_bulk(stream_for(posted.device), from, {number_, posted.index}, bytes, allocate,
+                          [self = shared_from_this(), from, completion = posted.completion, keep = posted.keep] {
+                            --self->peer(from).arriving;
+                            completion->end();
+                            self->on_progress_(*self);
+                          });
 }
 
 std::shared_ptr<Completion> CollectiveOp::post_allreduce(View<float const> terms, View<float> sums,
                                                          std::shared_ptr<void const> keep) {
   auto completion = std::make_shared<Completion>();
   add_up_ = [this, terms, sums, keep = std::move(keep), completion] {
-    carrier_.sum(stream(), number_, terms, sums, keep, [self = shared_from_this(), completion] {
+    transport_.sum(stream(), number_, terms, sums, keep, [self = shared_from_this(), completion] {
       completion->end();
       self->on_progress_(*self);
     });
@@ -264,15 +261,15 @@ bool CollectiveOp::progress() {
 }
 
 void CollectiveOp::count_compression(std::uint64_t uncompressed_bytes, std::uint64_t sent) {
-  if (!uncompressed_bytes_) return carrier_.count_compression(uncompressed_bytes, sent);
-  sent_in_run_ += sent;
+  if (!uncompressed_bytes_) return transport_.count_compression(uncompressed_bytes, sent);
+  sent_bytes_ += sent;
 }
 
 bool CollectiveOp::finished() {
   if (!started() || !task_.done()) return false;
   if (!std::exchange(result_taken_, true)) {
     task_.result();
-    if (uncompressed_bytes_) carrier_.count_compression(*uncompressed_bytes_, sent_in_run_);
+    if (uncompressed_bytes_) transport_.count_compression(*uncompressed_bytes_, sent_bytes_);
   }
   each_other([&](Rank q) {
     GPUPS_ASSERT(peer(q).posted.empty() && peer(q).arriving == 0 && "a collective ends after all of its receives");

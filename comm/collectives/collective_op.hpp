@@ -25,7 +25,7 @@ inline constexpr std::size_t kUnexpectedMax = 1024;
 class CollectiveOp final : public Communicator, public std::enable_shared_from_this<CollectiveOp> {
  public:
   // `on_progress` is called whenever the coroutine may have ended.
-  CollectiveOp(Rank me, int ranks, Stream const& stream, CollectiveTransport& carrier, std::uint64_t number,
+  CollectiveOp(Rank me, int ranks, Stream const& stream, CollectiveTransport& transport, std::uint64_t number,
                std::function<void(CollectiveOp&)> on_progress);
 
   ~CollectiveOp() override;  // waits for the stream if the coroutine has not ended, because its memory may be in use
@@ -40,7 +40,7 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   std::uint64_t sequence_number() const override { return number_; }
   bool started() const { return signature_.has_value(); }
   // Returns whether the other rank is known to have started the collective.
-  bool has_heard(Rank rank) const { return rank == me() || peers_[number(rank)].signature.has_value(); }
+  bool has_signature_of(Rank rank) const { return rank == me() || peers_[number(rank)].signature.has_value(); }
   CollectiveKind operation() const { return signature_->operation; }
   // Returns whether the coroutine has returned and the signatures of all ranks have arrived. Throws the exception of
   // the coroutine, and PeerError if a rank has sent more messages than this rank receives.
@@ -52,7 +52,7 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   // progress() again then, because the end of work on a GPU wakes no thread.
   bool progress();
 
-  bool can_allreduce() const override { return carrier_.can_allreduce(work_stream_.device()); }
+  bool can_allreduce() const override { return transport_.can_allreduce(work_stream_.device()); }
   void count_compression(std::uint64_t uncompressed_bytes, std::uint64_t sent) override;
   void set_uncompressed_bytes(std::uint64_t uncompressed_bytes) override { uncompressed_bytes_ = uncompressed_bytes; }
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const override;
@@ -95,12 +95,12 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   void send_header(Rank to, std::optional<CollectiveHeader::MessagePart> message);
   void match(Rank from);
   bool match_next(Rank from, PeerQueues& of);
-  void receive_bulk(Rank from, PendingReceive post_receive, std::size_t bytes);
-  void deliver_inline(PendingReceive const& post_receive, std::string const& bytes);
+  void receive_bulk(Rank from, PendingReceive posted, std::size_t bytes);
+  void deliver_inline(PendingReceive const& posted, std::string const& bytes);
   Stream& stream_for(Device device) { return device.is_host() ? host_stream_ : stream(); }
 
   Stream work_stream_;  // the stream of the communicator
-  CollectiveTransport& carrier_;
+  CollectiveTransport& transport_;
   std::uint64_t const number_;
   std::function<void(CollectiveOp&)> const on_progress_;
   Stream host_stream_;
@@ -110,7 +110,7 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   std::function<void()> add_up_;    // starts the fabric allreduce once all signatures match
   std::vector<std::pair<Event, std::shared_ptr<Completion>>> stream_completions_;
   std::optional<std::uint64_t> uncompressed_bytes_{};  // the argument of set_uncompressed_bytes()
-  std::uint64_t sent_in_run_ = 0;                      // bytes so far that are compared with it at the end
+  std::uint64_t sent_bytes_ = 0;                       // bytes so far that are compared with it at the end
   std::optional<Signature> signature_;
   std::function<CoTask<>(Communicator&)> body_;
   CoTask<> task_;

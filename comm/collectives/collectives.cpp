@@ -11,13 +11,17 @@
 
 namespace gpups::comm {
 
-Collectives::Collectives(Rank me, int ranks, CollectiveTransport& carrier, std::uint64_t ahead_max)
-    : me_(me), ranks_(ranks), carrier_(carrier), ahead_max_(ahead_max), announced_(static_cast<std::size_t>(ranks)) {}
+Collectives::Collectives(Rank me, int ranks, CollectiveTransport& transport, std::uint64_t ahead_max)
+    : me_(me),
+      ranks_(ranks),
+      transport_(transport),
+      ahead_max_(ahead_max),
+      announced_(static_cast<std::size_t>(ranks)) {}
 
 Collectives::Entry& Collectives::entry_of(std::uint64_t sequence_number) {
   Entry& entry = ops_[sequence_number];
   if (entry.op == nullptr) {
-    entry.op = std::make_shared<CollectiveOp>(me_, ranks_, unknown_, carrier_, sequence_number,
+    entry.op = std::make_shared<CollectiveOp>(me_, ranks_, unknown_, transport_, sequence_number,
                                               [this](CollectiveOp&) { end_finished(); });
   }
   return entry;
@@ -90,7 +94,7 @@ bool Collectives::progress() {
 
 void Collectives::closed_by(Rank peer) {
   for (auto const& [sequence_number, entry] : ops_) {
-    if (entry.collective != nullptr && !entry.op->has_heard(peer)) throw PeerLost(peer, "");
+    if (entry.collective != nullptr && !entry.op->has_signature_of(peer)) throw PeerLost(peer, "");
   }
 }
 

@@ -35,7 +35,7 @@ struct CollectiveTask {
 class Collectives {
  public:
   // ahead_max: the number of collectives that another rank may have started and this rank has not.
-  Collectives(Rank me, int ranks, CollectiveTransport& carrier, std::uint64_t ahead_max);
+  Collectives(Rank me, int ranks, CollectiveTransport& transport, std::uint64_t ahead_max);
 
   // Starts a collective, whose work is queued on `stream`. REQUIRES: at least two ranks.
   void begin(std::shared_ptr<CollectiveTask> const& collective, Stream const& stream);
@@ -66,7 +66,7 @@ class Collectives {
   Rank me_;
   int ranks_;
   Stream const unknown_{Device::host(), 1};  // the stream of ops that this rank has not started
-  CollectiveTransport& carrier_;
+  CollectiveTransport& transport_;
   std::uint64_t ahead_max_;
   std::uint64_t started_ = 0;
   std::size_t ops_in_flight_ = 0;         // started by this rank and not ended

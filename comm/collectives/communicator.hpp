@@ -24,6 +24,7 @@
 
 namespace gpups::comm {
 
+// The interface that a collective uses, for real ranks and for tests.
 class Communicator {
  public:
   Communicator(Rank me, int ranks, Stream& stream) : me_(me), ranks_(ranks), stream_(stream) {}

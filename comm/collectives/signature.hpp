@@ -11,9 +11,11 @@ namespace gpups::comm {
 // The most elements of one array.
 inline constexpr std::uint64_t kSumElementsMax = std::uint64_t{1} << 32;
 
+// The kinds of collectives. The values are part of the protocol.
 enum class CollectiveKind : std::uint8_t { kSumIntegers, kSumFloats, kSumSparse, kScatterSparse, kSumTopK };
 inline constexpr std::uint8_t kCollectiveKinds = 5;
 
+// The properties of a collective that must be equal on all ranks.
 struct Signature {
   CollectiveKind operation{};
   std::uint64_t elements = 0;  // of the whole array

@@ -60,7 +60,7 @@ CollectiveRequest begin(Group::Impl& group, Stream& stream, CollectiveRequest::I
 }
 
 template <class Sum, class T>
-CollectiveRequest begin_writing(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum, View<T> values) {
+CollectiveRequest begin_in_place(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum, View<T> values) {
   auto const write = [sum, values](Stream& on) {
     copy<T>(on, values, sum->values());
     on.wait();
@@ -68,7 +68,7 @@ CollectiveRequest begin_writing(Group::Impl& group, Stream& stream, std::shared_
   return begin(group, stream, {.collective = sum, .write = write});
 }
 template <class Sum>
-CollectiveRequest begin_giving(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum) {
+CollectiveRequest begin_returned(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum) {
   return begin(group, stream, {.collective = sum, .take = [sum] { return sum->take(); }});
 }
 
@@ -96,17 +96,16 @@ CollectiveRequest begin_vectors(Group::Impl& group, Stream& stream, comm::Collec
     comm::check_indices(size, View<std::uint32_t const>(on_host));
   }
   auto& selector = selector_for(group, stream.device(), options);
-  bool const stays = keep != nullptr && group.transport->size() > 1;  // a rank that is alone returns a copy
-  comm::SparseVector input_ready{.size = size};
-  if (stays) {
-    input_ready.kept = vector;
+  bool const keeps_input = keep != nullptr && group.transport->size() > 1;  // a rank that is alone returns a copy
+  comm::SparseVector input{.size = size};
+  if (keeps_input) {
+    input.kept = vector;
   } else {
-    input_ready.indices = copy_of(stream, indices);
-    input_ready.values = copy_of(stream, values);
+    input.indices = copy_of(stream, indices);
+    input.values = copy_of(stream, values);
   }
-  return begin_giving(
-      group, stream,
-      std::make_shared<comm::SparseVectorAllreduce>(selector, operation, std::move(input_ready), options));
+  return begin_returned(group, stream,
+                        std::make_shared<comm::SparseVectorAllreduce>(selector, operation, std::move(input), options));
 }
 
 // Waits until the collective has ended, and moves out the content of the request.
@@ -133,30 +132,30 @@ CollectiveRequest::Impl wait_end(Group::Impl& group, Stream& stream, CollectiveR
 
 CollectiveRequest Group::begin_allreduce(Stream& stream, View<std::int64_t> values) const {
   wait_check(*impl_, stream, values, "integers");
-  return begin_writing(*impl_, stream, std::make_shared<comm::IntegerAllreduce>(copy_of(stream, values)), values);
+  return begin_in_place(*impl_, stream, std::make_shared<comm::IntegerAllreduce>(copy_of(stream, values)), values);
 }
 
 CollectiveRequest Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values, "floats");
   auto& selector = selector_for(*impl_, stream.device(), options);  // before there is a copy
-  return begin_writing(*impl_, stream,
-                       std::make_shared<comm::FloatAllreduce>(selector, copy_of(stream, values), options), values);
+  return begin_in_place(*impl_, stream,
+                        std::make_shared<comm::FloatAllreduce>(selector, copy_of(stream, values), options), values);
 }
 
 CollectiveRequest Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values.view(), "floats");
-  return begin_giving(*impl_, stream,
-                      std::make_shared<comm::FloatAllreduce>(selector_for(*impl_, stream.device(), options),
-                                                             std::move(values), options));
+  return begin_returned(*impl_, stream,
+                        std::make_shared<comm::FloatAllreduce>(selector_for(*impl_, stream.device(), options),
+                                                               std::move(values), options));
 }
 
 CollectiveRequest Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                          AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values, "floats");
   if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
-  return begin_giving(*impl_, stream,
-                      std::make_shared<comm::FloatAllreduce>(selector_for(*impl_, stream.device(), options), values,
-                                                             std::move(keep), options));
+  return begin_returned(*impl_, stream,
+                        std::make_shared<comm::FloatAllreduce>(selector_for(*impl_, stream.device(), options), values,
+                                                               std::move(keep), options));
 }
 
 CollectiveRequest Group::begin_allreduce(Stream& stream, SparseView const& vector,

@@ -10,7 +10,7 @@
 
 namespace gpups::comm {
 
-// Used by the thread that starts collectives.
+// The device and the stream of the collectives of one rank. Used by the thread that starts collectives.
 class CollectiveDevice {
  public:
   // Returns the device; nullopt before it is set.

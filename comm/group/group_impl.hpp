@@ -20,6 +20,7 @@
 
 namespace gpups {
 
+// The transports, the driver and the location of one rank. Derived classes know how the ranks were started.
 struct Group::Impl {
   Impl() = default;
   Impl(Impl const&) = delete;

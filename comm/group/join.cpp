@@ -37,7 +37,7 @@ std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> co
 }
 
 // Sets the location of this rank, and binds the process to its cores.
-void take_place(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me) {
+void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me) {
   comm::ProcessInfo const& mine = members[number(me)];
   impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
@@ -54,10 +54,10 @@ void take_place(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members
 
 // Joins the job. A rank whose network does not work joins too, so that all ranks get an error and none waits for it.
 comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions const& options,
-                           std::string const& address, std::string const& trouble) {
+                           std::string const& address, std::string const& network_error) {
   auto must_match = options.must_match;
   must_match.emplace_back("version of the data protocol", std::to_string(comm::kUcxProtocol));
-  must_match.emplace_back("state of the network", trouble.empty() ? "usable" : "not usable: " + trouble);
+  must_match.emplace_back("state of the network", network_error.empty() ? "usable" : "not usable: " + network_error);
   return comm::wait_join({.launch = launch,
                           .mine = {.host = comm::host_name(),
                                    .machine = comm::machine_name(),
@@ -86,7 +86,7 @@ Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions con
   Rank const me = joined.rank;
   auto const members = joined.members;
   auto impl = comm::make_process_group(me, std::move(ucx), std::move(joined));
-  take_place(*impl, members, me);
+  set_location(*impl, members, me);
   return Group(std::move(impl));
 }
 

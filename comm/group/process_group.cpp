@@ -60,14 +60,14 @@ struct ProcessGroup final : Group::Impl {
     driver.reset();
     bulk.reset();
     if (ended_well()) {
-      constexpr double kBetweenLooks_s = 0.001;
-      while (!failure_detector->wait_all_left(kBetweenLooks_s) && ended_well()) ucx->progress();
+      constexpr double kPollInterval_s = 0.001;
+      while (!failure_detector->wait_all_left(kPollInterval_s) && ended_well()) ucx->progress();
     } else {
       ucx->abandon();
       // Resources that end with this process, such as the empty folder of a run, exist until the other ranks know the
       // cause.
-      constexpr double kTell_s = 0.5;
-      (void)failure_detector->wait_all_left(kTell_s);
+      constexpr double kReportGrace_s = 0.5;
+      (void)failure_detector->wait_all_left(kReportGrace_s);
     }
     transport.reset();
   }
@@ -98,17 +98,17 @@ struct ProcessGroup final : Group::Impl {
 
 // Returns the first rank that the failure detector reports as lost, if it does so within a second.
 std::optional<PeerLost> wait_loss(FailureDetector& failure_detector) {
-  constexpr std::chrono::seconds kSoon(1);
-  std::promise<PeerLost> told;
+  constexpr std::chrono::seconds kReportTimeout(1);
+  std::promise<PeerLost> report;
   std::once_flag once;
   failure_detector.subscribe(
       {.lost = [&](Rank rank,
-                   std::string const& why) { std::call_once(once, [&] { told.set_value(PeerLost(rank, why)); }); },
+                   std::string const& why) { std::call_once(once, [&] { report.set_value(PeerLost(rank, why)); }); },
        .left = {}});
-  auto loss = told.get_future();
-  bool const is_told = loss.wait_for(kSoon) == std::future_status::ready;
+  auto loss = report.get_future();
+  bool const is_reported = loss.wait_for(kReportTimeout) == std::future_status::ready;
   failure_detector.subscribe({});
-  return is_told ? std::optional(loss.get()) : std::nullopt;
+  return is_reported ? std::optional(loss.get()) : std::nullopt;
 }
 
 // Connects this rank to all ranks. A rank that is lost meanwhile cannot be reached: then the loss of that rank is the

@@ -22,9 +22,9 @@ void wait_check_collective(Group::Impl& group, std::initializer_list<Device> dev
 // Returns the device of an array that was given to `call`; that of the stream if the array is empty. Throws Error for a
 // null address.
 template <class T>
-Device device_of(Stream& stream, View<T> input_ready, char const* call, char const* what) {
-  kernels::require_memory(input_ready, call, what);
-  return input_ready.empty() ? stream.device() : input_ready.device();
+Device device_of(Stream& stream, View<T> input, char const* call, char const* what) {
+  kernels::require_memory(input, call, what);
+  return input.empty() ? stream.device() : input.device();
 }
 
 // Starts a collective; a rank that is alone runs nothing. Keep the returned owner and call wait_result() once. If the

@@ -20,7 +20,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr char const* kOthersMissing =
+constexpr char const* kTimeoutError =
     "NCCL has not finished {} within {} s (another rank does not take part): look at the output of all ranks";
 
 ncclComm_t comm_of(void* native) { return static_cast<ncclComm_t>(native); }
@@ -85,7 +85,7 @@ bool NcclCommunicator::is_ready(char const* doing) {
 void NcclCommunicator::wait_ready(char const* doing) {
   Deadline deadline(timeout_s_);
   while (!is_ready(doing)) {
-    GPUPS_REQUIRE(deadline.wait(), kOthersMissing, doing, timeout_s_);
+    GPUPS_REQUIRE(deadline.wait(), kTimeoutError, doing, timeout_s_);
   }
 }
 
@@ -97,7 +97,7 @@ bool NcclCommunicator::ready() {
     begun_ = nullptr;
     return true;
   }
-  GPUPS_REQUIRE(std::chrono::steady_clock::now() < give_up_, kOthersMissing, begun_, timeout_s_);
+  GPUPS_REQUIRE(std::chrono::steady_clock::now() < give_up_, kTimeoutError, begun_, timeout_s_);
   return false;
 }
 
@@ -107,7 +107,7 @@ NcclCommunicator::Time NcclCommunicator::deadline() const {
 }
 
 void NcclCommunicator::check_time(Time end) const {
-  GPUPS_REQUIRE(std::chrono::steady_clock::now() < end, kOthersMissing, "the queued operations", timeout_s_);
+  GPUPS_REQUIRE(std::chrono::steady_clock::now() < end, kTimeoutError, "the queued operations", timeout_s_);
 }
 
 bool NcclCommunicator::is_aborted() const {
@@ -132,9 +132,9 @@ void NcclCommunicator::begin(char const* doing, Call call) {
 }
 
 void NcclCommunicator::move(Stream& on, std::span<DeviceFabric::P2pOp const> parts) {
-  constexpr char const* kDoing = "sending and receiving";
-  begin(kDoing, [&](ncclComm_t comm) {
-    check_nccl(ncclGroupStart(), kDoing, comm);
+  constexpr char const* kOperation = "sending and receiving";
+  begin(kOperation, [&](ncclComm_t comm) {
+    check_nccl(ncclGroupStart(), kOperation, comm);
     ncclResult_t first = ncclSuccess;
     for (auto const& part : parts) {
       int const peer = static_cast<int>(number(part.peer));
@@ -144,17 +144,17 @@ void NcclCommunicator::move(Stream& on, std::span<DeviceFabric::P2pOp const> par
       if (!is_fine && first == ncclSuccess) first = result;
     }
     auto const ended = ncclGroupEnd();  // also after an error: otherwise the group would stay open
-    check_nccl(first, kDoing, comm);
-    check_nccl(ended, kDoing, comm);
+    check_nccl(first, kOperation, comm);
+    check_nccl(ended, kOperation, comm);
   });
 }
 
 void NcclCommunicator::sum(Stream& on, View<float const> terms, View<float> sums) {
-  constexpr char const* kDoing = "summing";
+  constexpr char const* kOperation = "summing";
   if (terms.size() == 0) return;
-  begin(kDoing, [&](ncclComm_t comm) {
+  begin(kOperation, [&](ncclComm_t comm) {
     check_nccl(ncclAllReduce(terms.data(), sums.data(), terms.size(), ncclFloat32, ncclSum, comm, stream_of(on)),
-               kDoing, comm);
+               kOperation, comm);
   });
 }
 
@@ -188,7 +188,7 @@ class NcclFabric final : public DeviceFabric {
   }
   // NCCL may fail because a rank is lost. The failure detector knows the rank, so it gets some time to report it first.
   void check() override {
-    constexpr std::chrono::seconds kToSayWhy(1);
+    constexpr std::chrono::seconds kReportGrace(1);
     if (failure_ && std::chrono::steady_clock::now() >= failure_end_) std::rethrow_exception(failure_);
     if (is_given_up()) return;
     try {
@@ -198,7 +198,7 @@ class NcclFabric final : public DeviceFabric {
     } catch (Error const&) {
       if (is_given_up()) return;
       failure_ = std::current_exception();
-      failure_end_ = std::chrono::steady_clock::now() + kToSayWhy;
+      failure_end_ = std::chrono::steady_clock::now() + kReportGrace;
       communicator_.abort();
     }
   }

@@ -51,6 +51,7 @@ class NcclCommunicator {
   void check_time(Time end) const;
   // Ends queued operations soon, whether or not they are complete; later calls throw Error. Any thread.
   void abort() noexcept;
+  // Returns whether abort() was called.
   bool is_given_up() const { return aborted_; }
   // Returns whether abort() has finished.
   bool is_aborted() const;

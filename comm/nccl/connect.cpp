@@ -16,10 +16,10 @@ namespace {
 // Creates NCCL fabrics.
 class NcclFactory final : public FabricFactory {
  public:
-  NcclFactory(ControlChannel& channel, Device device, bool wanted, double timeout_s)
-      : channel_(channel), device_(device), wanted_(wanted), timeout_s_(timeout_s) {}
+  NcclFactory(ControlChannel& channel, Device device, bool enabled, double timeout_s)
+      : channel_(channel), device_(device), enabled_(enabled), timeout_s_(timeout_s) {}
 
-  FabricOffer offer() const override { return nccl_offer(device_, wanted_); }
+  FabricOffer offer() const override { return nccl_offer(device_, enabled_); }
 #if GPUPS_HAS_NCCL
   std::string make_id() override { return make_nccl_id(); }
   std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) override {
@@ -34,23 +34,23 @@ class NcclFactory final : public FabricFactory {
  private:
   [[maybe_unused]] ControlChannel& channel_;
   Device device_;
-  bool wanted_;
+  bool enabled_;
   [[maybe_unused]] double timeout_s_;
 };
 
 }  // namespace
 
-FabricOffer nccl_offer(Device device, bool wanted) {
+FabricOffer nccl_offer(Device device, bool enabled) {
   if (device.is_host()) return {};
   char const* const host = std::getenv("NCCL_HOSTID");  // if it is set, NCCL uses it as the id of the machine
   std::string const place = (host == nullptr ? machine_name() : host) + " " + cuda::pci_address(device.index);
   if (!GPUPS_HAS_NCCL) return {place, "its build has no NCCL"};
-  return {place, wanted ? "" : "it is configured without NCCL"};
+  return {place, enabled ? "" : "it is configured without NCCL"};
 }
 
-NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool wanted, double timeout_s) {
-  NcclFactory maker(channel, device, wanted, timeout_s);
-  return wait_negotiate_fabric(channel, maker);
+NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool enabled, double timeout_s) {
+  NcclFactory factory(channel, device, enabled, timeout_s);
+  return wait_negotiate_fabric(channel, factory);
 }
 
 }  // namespace gpups::comm

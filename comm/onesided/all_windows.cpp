@@ -13,17 +13,17 @@ namespace {
 std::vector<std::unique_ptr<Window>> make_ucx(int ranks, std::size_t bytes) {
   auto const count = static_cast<std::size_t>(ranks);
   std::vector<std::unique_ptr<Window>> ends(count);
-  std::vector<std::string> said(count);
+  std::vector<std::string> sent(count);
   std::barrier all(ranks);
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < count; ++rank) {
     threads.emplace_back([&, rank] {
       ends[rank] = make_ucx_window(Rank{static_cast<std::uint32_t>(rank)}, bytes, [&](std::string const& mine) {
-        said[rank] = mine;
+        sent[rank] = mine;
         all.arrive_and_wait();
-        auto const heard = said;
+        auto const received = sent;
         all.arrive_and_wait();
-        return heard;
+        return received;
       });
     });
   }

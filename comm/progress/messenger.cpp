@@ -65,7 +65,7 @@ void Messenger::drop(ChannelId id) {
 
 void Messenger::close(ChannelId id) {
   drop(id);
-  if (std::exchange(end_of(id).told, true)) return;
+  if (std::exchange(end_of(id).close_sent, true)) return;
   for (std::uint32_t to = 0; to < outbox_.size(); ++to) {
     if (Rank{to} != transport_.rank()) post(Rank{to}, message_of(id, {}));
   }
@@ -205,7 +205,7 @@ bool Messenger::idle(ChannelId id) const {
 
 bool Messenger::idle() const { return idle(ChannelId::kStore) && idle(ChannelId::kCollectives); }
 
-void Messenger::forget_all() {
+void Messenger::drop_all() {
   pending_.clear();
   for (auto& waiting : outbox_) waiting.clear();
   for (ChannelState& end : ends_) end.open_transfers = 0;

@@ -25,7 +25,7 @@
 
 namespace gpups::comm {
 
-// Used by the thread that makes progress, except for counters() and can_allreduce().
+// The messenger of one rank. Used by the thread that makes progress, except for counters() and can_allreduce().
 class Messenger {
  public:
   Messenger(Transport& transport, BulkTransport& bulk);
@@ -39,7 +39,7 @@ class Messenger {
   void close(ChannelId id);
   // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
-  bool is_closed(ChannelId id) const { return end_of(id).told; }
+  bool is_closed(ChannelId id) const { return end_of(id).close_sent; }
 
   // Sends a message. `bytes_of_kind` bytes of the body count as data of `kind`, the others as control. Throws PeerLost
   // if the receiver has closed the channel or has left.
@@ -68,10 +68,11 @@ class Messenger {
   bool progress();
   // Returns whether no message is queued and no transfer of the channel is in flight.
   bool idle(ChannelId id) const;
+  // Returns whether this is true of all channels.
   bool idle() const;
-  // Forgets all messages and transfers: nothing is called any more, and memory that was kept is released. REQUIRES: the
+  // Drops all messages and transfers: nothing is called any more, and memory that was kept is released. REQUIRES: the
   // bulk transport was destroyed.
-  void forget_all();
+  void drop_all();
 
   // Counts `bytes` of the last message from that rank as data of `kind`.
   void received_within(Rank from, TrafficKind kind, std::size_t bytes) { counters_.received_within(from, kind, bytes); }
@@ -92,7 +93,7 @@ class Messenger {
       std::size_t messages = 0, bytes = 0;
     };
     Channel* channel = nullptr;
-    bool dropped = false, told = false;
+    bool dropped = false, close_sent = false;
     std::vector<bool> closed_by;                     // by rank
     std::deque<std::pair<Rank, std::string>> early;  // bodies that came before the channel was opened
     std::map<Rank, Early> early_of;

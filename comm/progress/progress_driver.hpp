@@ -10,6 +10,7 @@
 
 namespace gpups::comm {
 
+// The progress driver of one rank.
 class ProgressDriver {
  public:
   virtual ~ProgressDriver() = default;

@@ -118,7 +118,7 @@ void ProgressEngine::fail(std::exception_ptr error) noexcept {
     why = lost.why().empty() ? fmt::format("rank {} has left", number(at_fault)) : lost.why();
     error = std::make_exception_ptr(PeerError(
         at_fault,
-        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
+        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then continue from the last checkpoint",
                     number(at_fault), why, slowest().text)));
   } catch (PeerError const& of_peer) {
     at_fault = of_peer.peer();
@@ -221,7 +221,7 @@ void ProgressEngine::abandon(char const* why) {
   bulk_.reset();
   std::lock_guard progressing(progressing_);
   for (ChannelId const id : kAll) messenger_.drop(id);
-  messenger_.forget_all();
+  messenger_.drop_all();
   std::lock_guard lock(mutex_);
   posts_.clear();
   if (failure_ == nullptr) {

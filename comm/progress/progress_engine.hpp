@@ -29,6 +29,7 @@ struct WaitLimit {
 // For waits that may take very different times on the ranks, or that no peer can delay.
 inline constexpr WaitLimit kNoLimit{1e9, "StoreOptions::wait_timeout_s"};
 
+// The progress engine of one rank.
 class ProgressEngine {
  public:
   // When the engine ends, it destroys the bulk transport. This withdraws offered data and stops copies from arrays that

@@ -14,6 +14,7 @@ namespace gpups::comm {
 // The counter to which some bytes belong.
 using TrafficKind = std::uint64_t TrafficByKind::*;
 
+// The counters of one rank.
 class TrafficCounters {
  public:
   explicit TrafficCounters(int ranks) : peers_(static_cast<std::size_t>(ranks)) {}

@@ -8,8 +8,10 @@
 
 namespace gpups::comm {
 
+// The longest time for which a thread sleeps.
 inline constexpr std::chrono::milliseconds kWakeupWaitMax{500};
 
+// An object on which one thread sleeps.
 class WakeupEvent {
  public:
   virtual ~WakeupEvent() = default;

@@ -25,7 +25,7 @@ SimNetwork::SimNetwork(Simulation const& options) : delay_us_max_(checked_delay_
 
 void SimNetwork::deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) {
   std::lock_guard lock(mutex_);
-  note(SimEventKind::kCarry, digest);
+  note(SimEventKind::kSend, digest);
   auto& route = routes_[{from, to, order == Order::kFifo ? 0 : ++packets_}];
   std::uint64_t const arrival_us = now_us_ + random_.below(delay_us_max_ + 1);
   route.push_back({route.empty() ? arrival_us : std::max(arrival_us, route.back().arrival_us), std::move(arrive)});
@@ -33,7 +33,7 @@ void SimNetwork::deliver_later(Order order, Rank from, Rank to, std::uint64_t di
 
 void SimNetwork::poll() {
   std::lock_guard lock(mutex_);
-  if (set_simulated_ || routes_.empty()) return;
+  if (is_simulated_ || routes_.empty()) return;
   auto const scheduled = std::next(routes_.begin(), static_cast<std::ptrdiff_t>(random_.below(routes_.size())));
   advance_to(std::max(now_us_, scheduled->second.front().arrival_us));
   deliver(SimRoute(scheduled->first));
@@ -41,7 +41,7 @@ void SimNetwork::poll() {
 
 void SimNetwork::set_simulated(bool yes) {
   std::lock_guard lock(mutex_);
-  set_simulated_ = yes;
+  is_simulated_ = yes;
 }
 
 void SimNetwork::advance_to(std::uint64_t time_us) {

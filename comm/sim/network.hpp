@@ -32,6 +32,7 @@ class SimNetwork final : public LocalNetwork {
   void set_simulated(bool yes);
   SimRandom& random() { return random_; }
   std::uint64_t now_us() const { return now_us_; }
+  // Sets the simulated time. REQUIRES: it is not before now_us().
   void advance_to(std::uint64_t time_us);
   // A queue of packets: those between two ranks that keep their order, or a single packet.
   struct SimRoute {
@@ -48,7 +49,7 @@ class SimNetwork final : public LocalNetwork {
 
   // Returns a digest of all events, in order.
   std::uint64_t digest() const { return digest_; }
-  enum class SimEventKind : std::uint8_t { kCarry, kDeliver, kPass, kTurn, kResume, kGiveUp };
+  enum class SimEventKind : std::uint8_t { kSend, kDeliver, kPass, kProgress, kResume, kGiveUp };
   // Adds an event to the digest.
   void note(SimEventKind event, std::uint64_t what);
 
@@ -62,7 +63,7 @@ class SimNetwork final : public LocalNetwork {
   // Held during a delivery, so that the order is kept if several threads poll. Recursive, because a delivery may send
   // an answer.
   std::recursive_mutex mutex_;
-  bool set_simulated_ = false;
+  bool is_simulated_ = false;
   SimRandom random_;
   std::uint64_t now_us_ = 0, packets_ = 0, digest_ = 0;
   std::map<SimRoute, std::deque<Packet>> routes_;  // only those with packets

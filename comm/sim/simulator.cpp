@@ -77,7 +77,7 @@ void Simulator::schedule_next() {
       case SimEventKind::kResume:
         next = choice.rank;
         break;
-      case SimEventKind::kTurn:
+      case SimEventKind::kProgress:
         progress(choice.rank);
         break;
       case SimEventKind::kDeliver:
@@ -112,7 +112,7 @@ std::vector<Simulator::SimChoice> Simulator::possible_choices() {
       m.condition_met = true;
     }
     if (m.state == State::kReady) choices.push_back({.event = SimEventKind::kResume, .rank = rank});
-    if (m.progress && m.woken) choices.push_back({.event = SimEventKind::kTurn, .rank = rank});
+    if (m.progress && m.woken) choices.push_back({.event = SimEventKind::kProgress, .rank = rank});
   }
   for (auto const& route : network_->due()) choices.push_back({.event = SimEventKind::kDeliver, .route = route});
   if (later_us) choices.push_back({.event = SimEventKind::kPass, .time_us = *later_us});
@@ -129,7 +129,7 @@ void Simulator::progress(std::size_t rank) {
   SimRank& m = rank_states_[rank];
   m.woken = false;
   bool const useful = m.progress();
-  network_->note(SimEventKind::kTurn, 2 * rank + (useful ? 1 : 0));
+  network_->note(SimEventKind::kProgress, 2 * rank + (useful ? 1 : 0));
   if (useful) m.woken = true;
   maybe_stall(m);
 }

@@ -18,6 +18,7 @@ namespace gpups::comm {
 // Shared by all ranks of the group.
 class Simulator {
  public:
+  // Throws Error if an option is out of range.
   Simulator(int ranks, Simulation const& options);
 
   std::shared_ptr<SimNetwork> const& network() const { return network_; }

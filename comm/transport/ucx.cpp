@@ -247,10 +247,9 @@ class Ucx final : public Transport {
     if (broken_connections_.empty() ||
         broken_connections_.front().since + kFailureReportGrace > std::chrono::steady_clock::now())
       return;
-    BrokenConnection const broken_connections = std::move(broken_connections_.front());
+    BrokenConnection const broken = std::move(broken_connections_.front());
     broken_connections_.pop_front();
-    if (!peers_[number(broken_connections.peer)].ended)
-      set_ended(broken_connections.peer, PeerLost(broken_connections.peer, broken_connections.why));
+    if (!peers_[number(broken.peer)].ended) set_ended(broken.peer, PeerLost(broken.peer, broken.why));
   }
   void throw_if_lost() const {
     for (auto const& [reporter, departure] : failures_) {

@@ -182,7 +182,7 @@ void UcxWorker::on_peer_error(void const* listener, OnPeerError wrong) {
 
 void UcxWorker::wrong(Rank peer, std::string const& what) {
   arrived_ = true;
-  for (auto const& [listener, tell] : on_wrong_) tell(peer, what);
+  for (auto const& [listener, callback] : on_wrong_) callback(peer, what);
 }
 
 void UcxWorker::Native::sent(void* request, ucs_status_t status, void* operation) {

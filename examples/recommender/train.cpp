@@ -20,12 +20,12 @@ constexpr std::int64_t kStepsToLearn = 400;                   // after which pre
 constexpr double kLearntLeast = 0.85;                         // without the hidden layer, 0.71 is reached
 constexpr std::size_t kRowsMost = 6000, kPlacesMost = 12000;  // without admission and expiry, there would be more
 
-std::atomic<std::uint32_t> stop_asked = 0;  // lock-free, so that a signal handler may set it
-static_assert(decltype(stop_asked)::is_always_lock_free);
-std::uint32_t stop() { return stop_asked; }
+std::atomic<std::uint32_t> stop_requested = 0;  // lock-free, so that a signal handler may set it
+static_assert(decltype(stop_requested)::is_always_lock_free);
+std::uint32_t stop() { return stop_requested; }
 
 // Removes rows that were not updated for long. REQUIRES: no prepared batch exists.
-void forget(Store& store) {
+void expire_rows(Store& store) {
   store.expire(TableId{kUsers}, kUserAge);
   store.expire(TableId{kItems}, kItemAge);
   store.expire(TableId{kLiked}, kItemAge);
@@ -59,8 +59,8 @@ void print_answers(Store& store, Stream& stream, Model const& model) {
 }  // namespace
 
 bool train(Group const& group, std::filesystem::path const& folder, std::int64_t steps) {
-  std::signal(SIGINT, [](int) { stop_asked = 1; });
-  std::signal(SIGTERM, [](int) { stop_asked = 1; });
+  std::signal(SIGINT, [](int) { stop_requested = 1; });
+  std::signal(SIGTERM, [](int) { stop_requested = 1; });
   Store store(group, {.seed = kSeed});
   Stream stream = store.make_stream();
   Model model;
@@ -73,7 +73,7 @@ bool train(Group const& group, std::filesystem::path const& folder, std::int64_t
   for (bool stopped = false; number(store.clock()) < steps && !stopped; stopped = store.signals() != 0) {
     std::int64_t const period_end = (number(store.clock()) / kPeriod + 1) * kPeriod;
     Progress const mine = trainer.train_until(Clock{std::min(steps, period_end)}, stop);
-    forget(store);
+    expire_rows(store);
     last = wait_report(store, mine);
     if (first) print(number(store.clock()), *last);
   }

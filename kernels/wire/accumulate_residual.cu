@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-struct HoldRow {
+struct AccumulateRow {
   AccumulateResidual h;
   // Rows are long, so the row of a later iteration is prefetched piece by piece, between the pieces of this row.
   static constexpr std::size_t kAhead = 4;
@@ -19,14 +19,14 @@ struct HoldRow {
     std::uint32_t const slot = h.slots[i];
     std::size_t const width = h.sums.stride();
     std::size_t const ahead = i + kAhead < h.slots.size() ? i + kAhead : i;
-    std::int64_t const* const next_held = h.residual.row(h.slots[ahead]);
+    std::int64_t const* const next_residual = h.residual.row(h.slots[ahead]);
     std::int64_t const* const next_sums = h.sums.row(h.order[ahead]);
     std::int64_t* const residual = h.residual.row(slot);
     std::uint32_t* const marks = h.marks.row(slot);
     std::uint32_t const oldest = marks[kOldest];
     std::uint32_t const most = lanes.max_word(packets_of(width), [&](std::size_t pack) {
       std::size_t const first = pack * kPacketSize, left = width - first;
-      lanes.prefetch(next_held + first, (left < kPacketSize ? left : kPacketSize) * sizeof(std::int64_t));
+      lanes.prefetch(next_residual + first, (left < kPacketSize ? left : kPacketSize) * sizeof(std::int64_t));
       lanes.prefetch(next_sums + first, (left < kPacketSize ? left : kPacketSize) * sizeof(std::int64_t));
       std::int64_t total[kPacketSize], more[kPacketSize];
       load_packet<std::int64_t>(residual, first, width, total);
@@ -57,7 +57,7 @@ void run(Exec<S> ex, AccumulateResidual const& h) {
   std::size_t const n = h.slots.size();
   GPUPS_ASSERT(h.order.size() == n && h.max_magnitude.size() >= n && h.send.size() >= n && h.bad_row.size() == 1);
   GPUPS_ASSERT(h.residual.stride == h.sums.stride() && h.marks.stride == kResidualMarks);
-  each_row(ex, n, HoldRow{h});
+  each_row(ex, n, AccumulateRow{h});
 }
 
 template <Space S>

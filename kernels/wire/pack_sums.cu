@@ -123,12 +123,12 @@ struct PackWriter {
 
   GPUPS_FN std::int64_t const* row(std::size_t i) const { return n.sums.row(n.order[i]); }
   GPUPS_FN std::uint32_t width(std::size_t i, NativeLanes lanes) const {
-    ask_ahead(i);
+    prefetch_ahead(i);
     return width_of(row(i), n.sums.columns(), lanes);
   }
   // Prefetches the first cache line of a later row, and the rest of a row that comes earlier, as in copy_rows_host.hpp.
   // A GPU hides the latency with other teams.
-  GPUPS_INLINED_FN void ask_ahead([[maybe_unused]] std::size_t i) const {
+  GPUPS_INLINED_FN void prefetch_ahead([[maybe_unused]] std::size_t i) const {
 #ifndef __CUDACC__
     std::size_t const row_bytes = n.sums.columns() * sizeof(std::int64_t);
     std::size_t const rest = ahead / 2;

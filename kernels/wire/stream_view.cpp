@@ -6,7 +6,7 @@
 namespace gpups::kernels {
 namespace {
 
-std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
+std::string_view error_of(StreamHeader const& h, std::size_t bytes) {
   if (h.version != kStreamVersion) return "its version is unknown";
   if (h.values > StreamValues::kUnits) return "its values have an unknown format";
   if (h.zero != 0) return "its reserved bytes are not 0";
@@ -19,7 +19,7 @@ std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
   return {};
 }
 
-std::string_view fault_of(BlockWord word, std::uint32_t width) {
+std::string_view error_of(BlockWord word, std::uint32_t width) {
   if (word.count == 0 && word.bits() != 0) return "the word of an empty block is not 0";
   if (word.count > width) return "a block has more elements than positions";
   if (word.skips > width / 255 || (word.skips != 0 && word.kind != PositionEncoding::kGaps))
@@ -36,7 +36,7 @@ StreamView::StreamView(View<std::uint8_t const> bytes) : data_(bytes.data()), by
     return;
   }
   std::memcpy(&header_, bytes.data(), sizeof header_);
-  error_ = fault_of(header_, bytes.size());
+  error_ = error_of(header_, bytes.size());
   if (error_.empty()) error_ = find_blocks(bytes);
 }
 
@@ -54,7 +54,7 @@ std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
     if (word.bits() != bits) return "the word of a block has unknown bits";
     if (word.width_log2 != 0 && header_.values != StreamValues::kUnits)
       return "a block has a width of units, but the stream has no units";
-    if (auto const error = fault_of(word, width); !error.empty()) return error;
+    if (auto const error = error_of(word, width); !error.empty()) return error;
     blocks_.push_back({word, width, bytes.data() + value_at, bytes.data() + position_at});
     value_at += value_bytes(header_.values, word.count, word.width_log2);
     position_at += word.count == 0 ? 0 : position_bytes(word, width);

@@ -56,7 +56,7 @@ struct PartOfEntries {
 // Removes the gaps between the parts of a list. Copies nothing if there is one part that fills more than half of the
 // list.
 template <class T>
-void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, SumEntries<T>& list) {
+void compact(HostExec ex, std::vector<PartOfEntries> const& parts, SumEntries<T>& list) {
   std::vector<std::size_t> start{0};
   for (PartOfEntries const& part : parts) start.push_back(start.back() + part.count);
   std::size_t const count = start.back();
@@ -127,7 +127,7 @@ SumEntries<T> sum(Stream& stream, SumToEntries<T> const& s) {
     parts[part] = {room[first], next - room[first]};
   });
   if (bad.get()) return {bad.get(), {}, {}};
-  put_together<T>(ex, parts, list);
+  compact<T>(ex, parts, list);
   return list;
 }
 

@@ -130,8 +130,8 @@ TEST(BatchPattern, RejectsMisuse) {
   other.add_table({.name = "b", .dim = 4});
   other.add_table({.name = "c", .dim = 4});
   TableBatch const of_c{.table = TableId{1}, .keys = View<Key const>(keys), .offsets = {}};
-  BatchPattern const strange = other.prepare(stream, Clock{0}, {&of_c, 1}, 1).pattern();
-  expect_error([&] { store.prepare(strange, Clock{3}); }, {"the pattern of another store"});
+  BatchPattern const foreign = other.prepare(stream, Clock{0}, {&of_c, 1}, 1).pattern();
+  expect_error([&] { store.prepare(foreign, Clock{3}); }, {"the pattern of another store"});
 }
 
 }  // namespace

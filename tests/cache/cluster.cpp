@@ -187,7 +187,7 @@ namespace {
 // Returns whether the batch of step `batch` may be prepared while `step` is trained.
 bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step) {
   if (batch > step + workload.lookahead) return false;
-  return workload.forget_every == 0 || batch / workload.forget_every == step / workload.forget_every;
+  return workload.expire_every == 0 || batch / workload.expire_every == step / workload.expire_every;
 }
 
 // Erases and expires rows before the next step, and compares the number of remaining rows with the reference.
@@ -248,7 +248,7 @@ Outcome train(Group const& group, Workload const& workload) {
     sums.maybe_begin();
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
-    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0)
+    if (workload.expire_every > 0 && (step + 1) % workload.expire_every == 0)
       erase_and_expire(store, stream, workload, expected);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {

@@ -243,7 +243,7 @@ TEST_P(EraseExpireRanks, HashEqualsOneRank) {
                         .lookahead = lookahead,
                         .threads = 1 + lookahead % 2,
                         .admission_count = 1 + static_cast<std::uint32_t>(lookahead),
-                        .forget_every = 5,
+                        .expire_every = 5,
                         .age = 12};
       auto const alone = train_all({Group::alone()}, workload);
       workload.device = device;

@@ -26,7 +26,7 @@ class HostileKeys : public HostilePeer {
     announce(keys, new_keys(list));
     peer_.receive_data(tag(Section::kValues, 1, 0), 16 * keys);
     peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
-    EXPECT_EQ(turn(), "");
+    EXPECT_EQ(progress(), "");
     end_step();
     return in(1);
   }
@@ -51,7 +51,7 @@ TEST_F(HostileKeys, RejectsUnknownSlotInLateFetch) {
   message.gradients = {{2, 0}};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
-  auto late = urgent(2, 1, 6);
+  auto late = late_fetch(2, 1, 6);
   peer_.send(late);
   peer_.send_data(tag(Section::kLateFetchKeys, 2, 0), Bytes{1, 0, 0, 0, 0, 0});
   expect_rejected("a slot that has no key yet");

@@ -12,14 +12,14 @@ namespace {
 // -- sizes and fields --
 
 TEST_F(HostilePeer, AnnouncedKeysTakeNoMemory) {
-  peer_.send(urgent(0, kHuge, 8 * kHuge));
-  EXPECT_EQ(turn(), "");
+  peer_.send(late_fetch(0, kHuge, 8 * kHuge));
+  EXPECT_EQ(progress(), "");
   peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
 }
 
 TEST_F(HostilePeer, RejectsLateFetchOfWrongSize) {
-  peer_.send(urgent(0, kHuge, 8 * kHuge));
+  peer_.send(late_fetch(0, kHuge, 8 * kHuge));
   peer_.send_data(tag(Section::kLateFetchKeys, 0, 0), 80);
   expect_rejected("sends 80 bytes");
 }
@@ -35,8 +35,8 @@ TEST_F(HostilePeer, RejectsTooManyKeys) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    peer.send(urgent(0, keys));
-    EXPECT_NE(turn(store).find("too many keys"), std::string::npos) << keys;
+    peer.send(late_fetch(0, keys));
+    EXPECT_NE(progress(store).find("too many keys"), std::string::npos) << keys;
   }
   peer_.send({.kind = MessageKind::kLookup, .keys = kHuge + 1});
   expect_rejected("too many keys");
@@ -82,7 +82,7 @@ TEST_F(HostilePeer, RejectsClocksOutOfRange) {
       if (kind == MessageKind::kLateFetch) message.intents = {intent(clock, 1)};
       if (kind == MessageKind::kLateFetch && clock == 1) continue;  // is valid
       peer.send(message);
-      EXPECT_NE(turn(store), "") << clock << ", kind " << static_cast<int>(kind);
+      EXPECT_NE(progress(store), "") << clock << ", kind " << static_cast<int>(kind);
     }
   }
 }
@@ -94,7 +94,7 @@ TEST_F(HostilePeer, RejectsBatchesTooEarlyOrTooLate) {
     store.add_table({.name = "t", .dim = 4});
     peer.send(in(0, {intent(clock, 1)}));
     store.advance_clock();
-    EXPECT_NE(turn(store).find("announced a batch of step"), std::string::npos) << clock;
+    EXPECT_NE(progress(store).find("announced a batch of step"), std::string::npos) << clock;
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   peer.receive_data(tag(Section::kValues, 1, 0), 16);
   peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
   store.advance_clock();
-  EXPECT_EQ(turn(store), "");
+  EXPECT_EQ(progress(store), "");
   auto message = in(1);
   message.gradients = {{1 + 32, 1 + 128}};
   message.samples = 1;
@@ -150,7 +150,7 @@ TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   peer.send_data(tag(Section::kOccurrences, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
   peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{1}});
   store.advance_clock();
-  EXPECT_EQ(turn(store), "");
+  EXPECT_EQ(progress(store), "");
   std::size_t rows = 0;
   store.scan(*stream_, table_, [&](View<Key const> some, auto) { rows += some.size(); });
   EXPECT_EQ(rows, 1U);  // very many occurrences
@@ -158,7 +158,7 @@ TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
 
 TEST_F(HostilePeer, RejectsStepEndBeforeItsKeys) {
   end_step();
-  peer_.send(urgent(0, 3, 9));
+  peer_.send(late_fetch(0, 3, 9));
   peer_.send(in(0));
   expect_rejected("before it sent the keys");
 }
@@ -167,8 +167,8 @@ TEST_F(HostilePeer, RejectsLateFetchAfterStepEnd) {
   auto const keys = new_keys({1, 2, 3});
   peer_.send(in(0, {intent(1, 3)}, keys.size()));
   end_step();
-  peer_.let_turn();  // waits for the keys
-  peer_.send(urgent(0, 3, keys.size()));
+  peer_.progress_rank_0();  // waits for the keys
+  peer_.send(late_fetch(0, 3, keys.size()));
   peer_.send_data(tag(Section::kKeys, 0, 0), keys);
   expect_rejected("a step that it had ended");
 }

@@ -44,9 +44,9 @@ TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
     };
     std::vector<Key> keys;
     for (std::uint64_t k = 0; k < 20; ++k) keys.push_back(Key{k});
-    auto const asked = to_device(stream, keys);
+    auto const requested = to_device(stream, keys);
     Matrix<float> const values(Device::host(), keys.size(), 4);
-    auto const text = error_of([&] { store.lookup(stream, table, asked, values, {}); });
+    auto const text = error_of([&] { store.lookup(stream, table, requested, values, {}); });
     EXPECT_NE(text.find("a reply without a request"), std::string::npos) << text;
   }
 }
@@ -90,10 +90,10 @@ TEST_F(HostilePeer, RejectsInvalidExpireResult) {
   std::uint64_t gathers = 0;
   peer_.on_idle = [&] {
     if (!peer_.receive()) return false;
-    comm::Writer said;
-    said.put_text("");
-    said.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
-    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    comm::Writer writer;
+    writer.put_text("");
+    writer.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
+    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
     return true;
   };
   auto const text = error_of([&] { store_->expire(table_, 5); });
@@ -106,11 +106,11 @@ TEST_F(HostilePeer, RejectsDuplicateRequest) {
 }
 
 TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
-    peer_.let_turn();
+    peer_.progress_rank_0();
   }
   expect_rejected("without receiving the replies");
 }
@@ -121,9 +121,9 @@ TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.receive_data(tag(Section::kRequestValues, id, 1), 16);
     peer_.receive_data(tag(Section::kRequestFound, id, 1), 1);
-    ASSERT_EQ(turn(), "") << id;
+    ASSERT_EQ(progress(), "") << id;
     peer_.progress();
-    ASSERT_EQ(turn(), "") << id;
+    ASSERT_EQ(progress(), "") << id;
   }
 }
 
@@ -153,10 +153,10 @@ TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
 void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
   peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
     if (!peer.receive()) return false;
-    comm::Writer said;
-    said.put_text("");
-    said.put_text(body(gathers));
-    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    comm::Writer writer;
+    writer.put_text("");
+    writer.put_text(body(gathers));
+    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
     return true;
   };
 }
@@ -201,7 +201,7 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   auto const batch = read_from_peer(Clock{0});
   push_zeros(batch);
   end_step();
-  peer_.let_turn();
+  peer_.progress_rank_0();
   EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
@@ -209,18 +209,18 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   peer_.send({.kind = MessageKind::kLateFetchReply});
   peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
-  peer_.let_turn();
+  peer_.progress_rank_0();
   auto const second = peer_.receive();
   ASSERT_TRUE(second && second->kind == MessageKind::kGradientPhase);
   EXPECT_EQ(second->gradients.size(), 1U);
   peer_.send({.kind = MessageKind::kRefreshPhase});
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
 }
 
 TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
-  peer_.let_turn();
+  peer_.progress_rank_0();
   std::vector<MessageKind> received;
   bool answered = false;
   peer_.on_idle = [&] {

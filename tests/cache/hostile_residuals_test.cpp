@@ -12,7 +12,7 @@ namespace {
 // A store whose table has residuals, and whose peer sends one message at the end of the first step.
 class HostileResiduals : public HostilePeer {
  protected:
-  std::string turn_after(
+  std::string error_after(
       Message const& message, std::function<void(RawPeer&)> const& then = [](RawPeer&) {}) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
@@ -23,7 +23,7 @@ class HostileResiduals : public HostilePeer {
     store.advance_clock();
     peer.send(message);
     then(peer);
-    return turn(store);
+    return progress(store);
   }
   static Message late(std::uint64_t rows, std::uint64_t bytes, TableId table = TableId{0}, bool exact = false) {
     Message message = in(0);
@@ -31,10 +31,10 @@ class HostileResiduals : public HostilePeer {
     return message;
   }
   // The peer sends one flushed row; `keys` encodes its key.
-  std::string turn_after(std::vector<std::uint8_t> const& keys) {
+  std::string error_after(std::vector<std::uint8_t> const& keys) {
     Message message = late(1, 16 + 4);  // codes of one row, and its scale
     message.flushed[0].key_bytes = keys.size();
-    return turn_after(message, [&](RawPeer& peer) {
+    return error_after(message, [&](RawPeer& peer) {
       peer.send_data(tag(Section::kFlushedKeys, 0, 0), keys);
       peer.send_data(tag(Section::kFlushedSums, 0, 0), std::vector<std::uint8_t>(20));
     });
@@ -45,13 +45,13 @@ class HostileResiduals : public HostilePeer {
 };
 
 TEST_F(HostileResiduals, RejectsFlushOfUnknownTable) {
-  expect_in(turn_after(late(1, 64, TableId{7})), "residuals for a table without gradient compression");
+  expect_in(error_after(late(1, 64, TableId{7})), "residuals for a table without gradient compression");
 }
 
 TEST_F(HostileResiduals, RejectsFlushOfWrongSize) {
   for (std::uint64_t const bytes : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 60}) {
     for (bool const exact : {false, true}) {
-      expect_in(turn_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is impossible for their rows");
+      expect_in(error_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is impossible for their rows");
     }
   }
 }
@@ -59,27 +59,27 @@ TEST_F(HostileResiduals, RejectsFlushOfWrongSize) {
 TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
   auto message = late(1, 20);
   message.flushed[0].key_bytes = std::uint64_t{1} << 60;
-  expect_in(turn_after(message), "more bytes of keys than its rows can need");
+  expect_in(error_after(message), "more bytes of keys than its rows can need");
 }
 
 TEST_F(HostileResiduals, RejectsInvalidKeys) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
-  expect_in(turn_after(plain), "waited for the values of step 0");  // the list was accepted
-  expect_in(turn_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
-  expect_in(turn_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
-  expect_in(turn_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");
+  expect_in(error_after(plain), "waited for the values of step 0");  // the list was accepted
+  expect_in(error_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
+  expect_in(error_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
+  expect_in(error_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");
   auto more = plain;
   more.resize(17);
-  expect_in(turn_after(more), "residuals with more bytes than its keys need");
+  expect_in(error_after(more), "residuals with more bytes than its keys need");
 }
 
-TEST_F(HostileResiduals, RejectsEmptyFlush) { expect_in(turn_after(late(0, 0)), "has no rows, or too many"); }
+TEST_F(HostileResiduals, RejectsEmptyFlush) { expect_in(error_after(late(0, 0)), "has no rows, or too many"); }
 
 TEST_F(HostileResiduals, RejectsUnrequestedValues) {
   Message message = in(0);
   message.kind = MessageKind::kRefreshPhase;
   message.sent = {7};
-  expect_in(turn_after(message), "rank 1");
+  expect_in(error_after(message), "rank 1");
 }
 
 }  // namespace

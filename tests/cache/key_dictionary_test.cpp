@@ -87,9 +87,9 @@ TEST(KeyDictionary, BothEndsAgreeOnEverySlot) {
       for (auto lists = random() % 3; lists > 0; --lists) {
         auto const keys = some_keys(random, random() % 4 == 0 ? 700 : 20, seed % 3 == 0 ? 2000 : 80, seed % 2 == 0);
         std::int64_t const step = now + 1 + static_cast<std::int64_t>(random() % 6);
-        auto const& heard = pair.send(keys, step, now).at_owner;
+        auto const& decoded = pair.send(keys, step, now).at_owner;
         for (std::size_t i = 0; i < keys.size(); ++i) {
-          if (heard.slots[i] != kNoSlot) in_flight.insert({step, {heard.slots[i], heard.keys[i]}});
+          if (decoded.slots[i] != kNoSlot) in_flight.insert({step, {decoded.slots[i], decoded.keys[i]}});
         }
       }
       for (auto const& [step, use] : in_flight) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
@@ -183,12 +183,12 @@ TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
     Bytes wire;
     pair.encoder.wait_encode_known(pair.stream, View<Key const>(listed), wire);
     auto left = text(wire);
-    auto heard = pair.decoder.decode_known(left, listed.size());
+    auto decoded = pair.decoder.decode_known(left, listed.size());
     EXPECT_TRUE(left.empty());
     auto want = listed;
     sort_keys(want);
-    sort_keys(heard);
-    EXPECT_EQ(heard, want);
+    sort_keys(decoded);
+    EXPECT_EQ(decoded, want);
     std::size_t known = 0;
     for (auto const& [slot, key] : pair.meaning) known += std::count(want.begin(), want.end(), key) > 0 ? 1 : 0;
     std::size_t const fresh = want.size() - known;

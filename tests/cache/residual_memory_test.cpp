@@ -52,11 +52,11 @@ TEST(ResidualMemory, ResidualTableMatchesPlan) {
       Matrix<std::int64_t> const sums(device, count, kDim);
       memory::fill_bytes(stream, sums.view().data(), 1, sums.view().flat().bytes());
       std::size_t const before = memory::usage(device).bytes;
-      ResidualTable held(device, options());
+      ResidualTable table_of_residuals(device, options());
       EXPECT_LE(memory::usage(device).bytes - before, 4096U);
-      held.wait_compress(stream, Clock{0}, keys, sums, order);
-      held.wait_end_step(stream, false);
-      EXPECT_EQ(held.rows(), count);
+      table_of_residuals.wait_compress(stream, Clock{0}, keys, sums, order);
+      table_of_residuals.wait_end_step(stream, false);
+      EXPECT_EQ(table_of_residuals.rows(), count);
       expect_as_planned(memory::usage(device).bytes - before, ResidualTable::bytes_for(options(), count));
     }
   }

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::size_t kDim = 70, kRowsMax = 90, kRowsOfPart = 40;
 
-TableOptions options(bool forgets, bool largest_columns) {
+TableOptions options(bool evicts, bool largest_columns) {
   TableOptions table{.name = "t", .dim = kDim, .gradient_compression = {.codec = RowCodec::kInt8}};
   table.gradient_compression.filter.age_max = 3;
   table.gradient_compression.filter.density = 0.3F;
-  if (forgets) table.gradient_compression.capacity_rows = kRowsMax;
+  if (evicts) table.gradient_compression.capacity_rows = kRowsMax;
   if (largest_columns) table.gradient_compression.top_k = 10;
   return table;
 }
@@ -64,28 +64,28 @@ std::map<Key, Row> rows_of(ResidualChunk const& piece) {
 class ResidualTableRejectedStep : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
 
 TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
-  auto const [forgets, largest_columns, send_all] = GetParam();
+  auto const [evicts, largest_columns, send_all] = GetParam();
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
-    ResidualTable held(device, options(forgets, largest_columns));
+    ResidualTable table_of_residuals(device, options(evicts, largest_columns));
     std::mt19937_64 random(5);
     std::size_t late = 0, sent = 0, most_rows = 0;
     for (std::int64_t step = 0; step < 24; ++step) {
       bool const rejected = step % 3 == 2;
-      auto const before = held.wait_save(stream);
+      auto const before = table_of_residuals.wait_save(stream);
       Part const first(stream, random, 150), second(stream, random, 200);
       for (Part const* part : {&first, &second}) {
-        sent += held.wait_compress(stream, Clock{step}, part->keys, part->sums, part->order).sent;
+        sent += table_of_residuals.wait_compress(stream, Clock{step}, part->keys, part->sums, part->order).sent;
       }
-      most_rows = std::max(most_rows, held.rows());
-      late += held.wait_take_flushed(stream, Clock{step}, rejected && send_all).size();
-      if (forgets) {
-        EXPECT_LE(held.rows(), kRowsMax);
+      most_rows = std::max(most_rows, table_of_residuals.rows());
+      late += table_of_residuals.wait_take_flushed(stream, Clock{step}, rejected && send_all).size();
+      if (evicts) {
+        EXPECT_LE(table_of_residuals.rows(), kRowsMax);
       }
-      EXPECT_NE(rows_of(held.wait_save(stream)), rows_of(before));
-      held.wait_end_step(stream, rejected);
+      EXPECT_NE(rows_of(table_of_residuals.wait_save(stream)), rows_of(before));
+      table_of_residuals.wait_end_step(stream, rejected);
       if (!rejected) continue;
-      auto const after = held.wait_save(stream);
+      auto const after = table_of_residuals.wait_save(stream);
       EXPECT_EQ(rows_of(after), rows_of(before)) << to_string(device) << ", step " << step;
       EXPECT_EQ(after.threshold.steps, before.threshold.steps);
       EXPECT_EQ(after.threshold.threshold, before.threshold.threshold);
@@ -93,7 +93,7 @@ TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
     EXPECT_GT(sent, 100U);
     EXPECT_GT(late, 5U);
     EXPECT_GT(most_rows, kRowsMax);
-    if (forgets) {
+    if (evicts) {
       EXPECT_LE(most_rows, kRowsMax + 2 * kRowsOfPart);
     }
   }
@@ -109,18 +109,18 @@ TEST(ResidualTable, CapacityBoundsMemory) {
     std::mt19937_64 random(5);
     Part part(stream, random, kRowsOfPart);
     std::size_t const before = memory::usage(device).bytes;
-    ResidualTable held(device, table);
+    ResidualTable table_of_residuals(device, table);
     std::size_t forgotten = 0;
     constexpr std::int64_t kSteps = 60;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       SCOPED_TRACE(testing::Message() << to_string(device) << ", step " << step);
       part.keys = to_device(stream, test::distinct_keys(kRowsOfPart, kRowsOfPart * static_cast<std::uint64_t>(step)));
-      held.wait_compress(stream, Clock{step}, part.keys, part.sums, part.order);
-      for (auto const& late : held.wait_take_flushed(stream, Clock{step}, false)) {
+      table_of_residuals.wait_compress(stream, Clock{step}, part.keys, part.sums, part.order);
+      for (auto const& late : table_of_residuals.wait_take_flushed(stream, Clock{step}, false)) {
         if (late.exact) forgotten += late.keys.size();
       }
-      held.wait_end_step(stream, step % 7 == 6);
-      EXPECT_LE(held.rows(), kRowsMax);
+      table_of_residuals.wait_end_step(stream, step % 7 == 6);
+      EXPECT_LE(table_of_residuals.rows(), kRowsMax);
       std::size_t const planned = ResidualTable::bytes_for(table, kRowsMax + kRowsOfPart);
       EXPECT_LE(memory::usage(device).bytes - before, planned + planned / 4 + 512);
     }

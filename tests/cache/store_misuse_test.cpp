@@ -208,26 +208,26 @@ TEST(StoreMisuse, RejectsBatchesOfAnotherStore) {
   with_store([](Trained& one) {
     Trained other(Group::alone());
     auto const batch = one.prepare({Key{1}, Key{2}});
-    auto const strange = other.prepare({Key{1}, Key{2}});
+    auto const foreign = other.prepare({Key{1}, Key{2}});
     auto const rejected = [&](char const* name, std::function<void()> const& call) {
       expect_error(call, {name, "of another store", "use the store that prepared it"});
     };
     Matrix<float> const rows(Device::host(), 2, kDim);
     MatrixView<float> const view(rows);
-    rejected("wait_ready", [&] { one.store.wait_ready(strange); });
+    rejected("wait_ready", [&] { one.store.wait_ready(foreign); });
     one.store.wait_ready(batch);
-    other.store.wait_ready(strange);
-    rejected("pull", [&] { one.store.pull(one.stream, strange, {&view, 1}); });
-    rejected("pull_pooled", [&] { one.store.pull_pooled(one.stream, strange, 0, Pooling::kSum, rows); });
-    rejected("push", [&] { one.push(strange); });
+    other.store.wait_ready(foreign);
+    rejected("pull", [&] { one.store.pull(one.stream, foreign, {&view, 1}); });
+    rejected("pull_pooled", [&] { one.store.pull_pooled(one.stream, foreign, 0, Pooling::kSum, rows); });
+    rejected("push", [&] { one.push(foreign); });
     if (one.store.ranks() == 1) {  // the other store has one rank too
-      expect_error([&] { one.store.prepare(strange.pattern(), Clock{1}); }, {"the pattern of another store"});
+      expect_error([&] { one.store.prepare(foreign.pattern(), Clock{1}); }, {"the pattern of another store"});
     }
-    auto const lookup = other.store.begin_lookup(other.stream, kTable, strange.keys(0), rows, {});
+    auto const lookup = other.store.begin_lookup(other.stream, kTable, foreign.keys(0), rows, {});
     expect_error([&] { one.store.wait_lookup(one.stream, lookup); },
                  {"of another store", "use the store that started"});
     other.store.wait_lookup(other.stream, lookup);
-    other.push(strange);
+    other.push(foreign);
     other.store.advance_clock();
     one.push(batch);
     one.store.advance_clock();

@@ -212,17 +212,17 @@ TEST(Store, GivenSourceMaximumIsNotRecomputed) {
     store.wait_applied();
   };
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
-  Store looked(Group::alone(), {}), told(Group::alone(), {});
-  looked.add_table(lossless_table(2)), told.add_table(lossless_table(2));
-  push(looked, 0.25F, {}), push(told, 0.25F, 0.25F);
-  EXPECT_EQ(looked.table_hash(), told.table_hash());
-  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // no row has changed
-  EXPECT_EQ(looked.table_hash(), told.table_hash());
+  Store measured(Group::alone(), {}), given(Group::alone(), {});
+  measured.add_table(lossless_table(2)), given.add_table(lossless_table(2));
+  push(measured, 0.25F, {}), push(given, 0.25F, 0.25F);
+  EXPECT_EQ(measured.table_hash(), given.table_hash());
+  EXPECT_THROW(push(given, kNan, kInf), GradientError);  // no row has changed
+  EXPECT_EQ(measured.table_hash(), given.table_hash());
   try {
-    push(told, kNan, 1.0F);
+    push(given, kNan, 1.0F);
     ADD_FAILURE() << "a wrong source_max_abs was accepted";
   } catch (GradientError const&) {
-    ADD_FAILURE() << "a GradientError says that no row has changed, and rows have";
+    ADD_FAILURE() << "a GradientError was thrown, which means that no row has changed, but rows have";
   } catch (Error const& error) {
     EXPECT_NE(std::string(error.what()).find("table 'plain'"), std::string::npos) << error.what();
   }

@@ -14,9 +14,9 @@
 namespace gpups::test {
 namespace {
 
-enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundUnderWay, kSumUnderWay, kInScan };
-constexpr At kAll[] = {At::kBeforeTheStore, At::kWithAStore,  At::kPrepared, At::kPushed,
-                       At::kRoundUnderWay,  At::kSumUnderWay, At::kInScan};
+enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundInFlight, kAllreduceInFlight, kInScan };
+constexpr At kAll[] = {At::kBeforeTheStore, At::kWithAStore,        At::kPrepared, At::kPushed,
+                       At::kRoundInFlight,  At::kAllreduceInFlight, At::kInScan};
 
 // Trains without end; the last rank throws at the point `at` of step 3.
 void train(Group const& group, At at) {
@@ -42,17 +42,17 @@ void train(Group const& group, At at) {
     maybe(At::kPushed, batch.clock());
     std::vector<float> sums(100, 1.0F);
     auto const request = group.begin_allreduce(stream, View<float>(sums));
-    maybe(At::kSumUnderWay, batch.clock());
+    maybe(At::kAllreduceInFlight, batch.clock());
     group.wait_allreduce(stream, request);
     store.advance_clock();
-    maybe(At::kRoundUnderWay, batch.clock());
+    maybe(At::kRoundInFlight, batch.clock());
     store.scan(stream, TableId{0}, [&](auto, auto) { maybe(At::kInScan, batch.clock()); });
     store.wait_barrier();
   }
 }
 
 void expect_42(std::vector<Group> const& group, At at) {
-  std::atomic<int> told = 0;
+  std::atomic<int> informed = 0;
   int thrown = 0;
   try {
     run_ranks(group, [&](Group const& member) {
@@ -60,7 +60,7 @@ void expect_42(std::vector<Group> const& group, At at) {
         train(member, at);
       } catch (PeerError const& error) {
         EXPECT_NE(std::string(error.what()).find("no std::exception"), std::string::npos) << error.what();
-        ++told;
+        ++informed;
         throw;
       }
     });
@@ -75,7 +75,7 @@ void expect_42(std::vector<Group> const& group, At at) {
     }
   }
   EXPECT_EQ(thrown, 42);
-  EXPECT_EQ(told, static_cast<int>(group.size()) - 1);
+  EXPECT_EQ(informed, static_cast<int>(group.size()) - 1);
 }
 
 TEST(ThrownByRanks, NonExceptionEndsAllRanks) {

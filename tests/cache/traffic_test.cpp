@@ -180,17 +180,17 @@ TEST(Traffic, CountsTimeInWaitReadyAndWaitApplied) {
 
 TEST(RoundTimer, CountsTimeBetweenActionsAsWaiting) {
   cache::RoundTimer times;
-  times.turn_begins(cache::Round::Phase::kTraining);
+  times.progress_begins(cache::Round::Phase::kTraining);
   times.acted(cache::Round::ActionKind::kSendGradients);
   RoundSeconds const before = times.seconds();
   EXPECT_EQ(before.waiting, 0);
-  for (int turn = 0; turn < 3; ++turn) times.turn_begins(cache::Round::Phase::kGradientPhase);
+  for (int i = 0; i < 3; ++i) times.progress_begins(cache::Round::Phase::kGradientPhase);
   EXPECT_GT(times.seconds().waiting, 0);
   EXPECT_EQ(times.seconds().gradients, before.gradients);
   times.moved(cache::Round::Phase::kRefreshPhase);
   EXPECT_GT(times.seconds().refreshes, 0);
   RoundSeconds const then = times.seconds();
-  times.turn_begins(cache::Round::Phase::kTraining);  // the round is over
+  times.progress_begins(cache::Round::Phase::kTraining);  // the round is over
   times.moved(cache::Round::Phase::kTraining);
   EXPECT_EQ(times.seconds().waiting, then.waiting);
   EXPECT_EQ(times.seconds().refreshes, then.refreshes);

@@ -130,11 +130,11 @@ def judge(outcome, job, rank, begin):
     """Returns the seconds at which a rank that has ended reported the loss. Adds problems to the outcome."""
     if (code := job.codes()[rank]) != LOST:
         outcome.problems.append(f"rank {rank} ended with status {code}")
-    said = re.search(r"^lost at ([\d.]+): rank (\d+): (.*)$", job.output(rank), re.MULTILINE)
-    if not said:
+    report = re.search(r"^lost at ([\d.]+): rank (\d+): (.*)$", job.output(rank), re.MULTILINE)
+    if not report:
         outcome.problems.append(f"rank {rank} reports no lost rank")
         return WITHIN_S
     # The rank that is cut off receives nothing, and may report any rank.
-    if rank != outcome.victim and int(said[2]) != outcome.victim:
-        outcome.problems.append(f"rank {rank} reports rank {said[2]}: {said[3]}")
-    return round(float(said[1]) - begin, 3)
+    if rank != outcome.victim and int(report[2]) != outcome.victim:
+        outcome.problems.append(f"rank {rank} reports rank {report[2]}: {report[3]}")
+    return round(float(report[1]) - begin, 3)

@@ -119,13 +119,13 @@ class Job:
 
     def wait_for(self, rank, text, timeout_s=120):
         """Waits until the output of a rank contains this. Fails at once if the job has ended without it."""
-        def said():
+        def has_printed():
             ended = None not in self.codes()
             found = text in self.output(rank)
             if ended and not found:
                 raise RuntimeError(f"the job ended before rank {rank} printed '{text}'\n{self.all_output()}")
             return found
-        wait_until(said, timeout_s, lambda: f"'{text}' from rank {rank}\n{self.all_output()}")
+        wait_until(has_printed, timeout_s, lambda: f"'{text}' from rank {rank}\n{self.all_output()}")
 
     def codes(self):
         """Returns the exit codes of the ranks or of the launcher: None for a running process, -9 for a killed one."""

@@ -9,14 +9,14 @@
 
 #include "gpups/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
-#include "tests/support/click_seal.hpp"
+#include "tests/support/click_checksums.hpp"
 #include "trainer/click/samples.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace gpups;
   if (size == 0) return 0;
   std::string bytes(reinterpret_cast<char const*>(data) + 1, size - 1);
-  if (data[0] % 2 == 1) test::seal(bytes);
+  if (data[0] % 2 == 1) test::correct_checksums(bytes);
   fuzz::MemoryFile const file(bytes);
   try {
     trainer::Samples const samples = trainer::open_samples(file.path());

@@ -109,12 +109,12 @@ RankInfo const& rank_info_of_rank_zero() {
 }
 
 void check_rank_info(std::string_view body) {
-  auto const said = decode_rank_info(body);
-  require(encode(said) == body);
-  bool const agrees = mismatch_of(rank_info_of_rank_zero(), said).empty();
-  require(!agrees || number(said.rank) < rank_info_of_rank_zero().size);
-  require(describe(said.member).size() < 200);
-  check_cores(said.member.cores);
+  auto const info = decode_rank_info(body);
+  require(encode(info) == body);
+  bool const agrees = mismatch_of(rank_info_of_rank_zero(), info).empty();
+  require(!agrees || number(info.rank) < rank_info_of_rank_zero().size);
+  require(describe(info.member).size() < 200);
+  check_cores(info.member.cores);
 }
 
 void check_start(std::string_view body) {

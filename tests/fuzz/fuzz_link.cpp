@@ -29,13 +29,13 @@ class Scenario {
  public:
   explicit Scenario(Script& script)
       : script_(script),
-        carrier_(std::make_shared<test::FakeActiveMessages>(static_cast<int>(kRanks))),
-        transport_(comm::make_ucx_transport(carrier_, nullptr)),
-        bulk_(comm::make_ucx_bulk_transport(carrier_)) {}
+        messages_(std::make_shared<test::FakeActiveMessages>(static_cast<int>(kRanks))),
+        transport_(comm::make_ucx_transport(messages_, nullptr)),
+        bulk_(comm::make_ucx_bulk_transport(messages_)) {}
   // Operations end after the transport is destroyed, and while the destructor of the bulk transport waits for them.
   ~Scenario() {
     transport_.reset();
-    carrier_->ends_itself = true;
+    messages_->ends_itself = true;
     bulk_.reset();
   }
 
@@ -45,7 +45,7 @@ class Scenario {
         act(script_.byte() % 16);
       } catch (Error const&) {  // an error is a valid result
       }
-      if (carrier_->sent.size() > kSentMax) carrier_->sent.clear();
+      if (messages_->sent.size() > kSentMax) messages_->sent.clear();
     }
   }
 
@@ -72,11 +72,11 @@ class Scenario {
       case 3:
         return deliver_remote(static_cast<AmKind>(script_.byte() % comm::kAmKinds));
       case 4:
-        return script_.byte() % 2 == 0 ? carrier_->deliver_message(rank(), script_.text(40))
-                                       : carrier_->deliver_remote_message(rank(), bytes());
+        return script_.byte() % 2 == 0 ? messages_->deliver_message(rank(), script_.text(40))
+                                       : messages_->deliver_remote_message(rank(), bytes());
       case 5: {  // many, as from a sender that ignores credits
         auto const from = rank();
-        for (int left = 2 * script_.byte(); left > 0; --left) carrier_->deliver_message(from, "x");
+        for (int left = 2 * script_.byte(); left > 0; --left) messages_->deliver_message(from, "x");
         return;
       }
       case 6: {
@@ -90,7 +90,7 @@ class Scenario {
         }
         return;
       case 9:
-        carrier_->end_one();
+        messages_->end_one();
         return;
       case 10:
         return send();
@@ -100,11 +100,11 @@ class Scenario {
       case 13:
         return progress();
       case 14:
-        if (script_.rarely(4)) return carrier_->change(rank());
+        if (script_.rarely(4)) return messages_->change(rank());
         script_.byte() % 2 == 0 ? transport_->leave() : transport_->fail(rank(), script_.text(40));
         return;
       default:
-        carrier_->end_all();
+        messages_->end_all();
         return;
     }
   }
@@ -115,13 +115,13 @@ class Scenario {
     auto const count = bytes();
     auto body = script_.text(40);
     if (script_.rarely(16)) body.resize(std::min<std::size_t>(script_.number(), comm::kEagerBytesMax));
-    carrier_->deliver(from, kind, number, count, std::move(body));
+    messages_->deliver(from, kind, number, count, std::move(body));
   }
   void deliver_remote(AmKind kind) {
     auto const from = rank();
     auto const number = tag();
     auto const count = bytes();
-    carrier_->deliver_remote(from, kind, number, count, bytes());
+    messages_->deliver_remote(from, kind, number, count, bytes());
   }
 
   bool is_open(Id const& id, bool sends) const {
@@ -156,7 +156,7 @@ class Scenario {
   Script& script_;
   Stream stream_{Device::host(), 1};
   std::vector<Open> open_;  // outlives the bulk transport
-  std::shared_ptr<test::FakeActiveMessages> carrier_;
+  std::shared_ptr<test::FakeActiveMessages> messages_;
   std::unique_ptr<comm::Transport> transport_;
   std::unique_ptr<comm::BulkTransport> bulk_;
 };

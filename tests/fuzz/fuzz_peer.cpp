@@ -59,7 +59,7 @@ class Scenario {
   // Lets the peer act while the store waits. The wait ends when the next action of the script is one of the store.
   bool peer_acts_alone() {
     bool did = false;
-    attempt([&] { did = peer_.dutiful() && peer_.do_duty(); });
+    attempt([&] { did = peer_.cooperates() && peer_.cooperate(); });
     if (did) return true;
     if (script_.over() || script_.peek() % (ScriptedPeer::kActions + kStoreActions) >= ScriptedPeer::kActions) {
       return false;
@@ -123,8 +123,8 @@ class Scenario {
   void erase_expire_or_count() {
     switch (script_.byte() % 3) {
       case 0: {
-        auto const asked = keys();
-        return store_->erase(*stream_, table(), asked);
+        auto const requested = keys();
+        return store_->erase(*stream_, table(), requested);
       }
       case 1:
         store_->expire(table(), script_.byte() % 4);
@@ -163,10 +163,10 @@ class Scenario {
       case 9:
         return store_->wait_applied();
       case 10: {
-        auto const asked = keys();
+        auto const requested = keys();
         auto const of = table();
-        auto const values = matrix(asked.size(), of);
-        return store_->lookup(*stream_, of, asked, values, {});
+        auto const values = matrix(requested.size(), of);
+        return store_->lookup(*stream_, of, requested, values, {});
       }
       case 11: {
         auto const set = keys();

@@ -47,7 +47,7 @@ AnyTag any_tag(Script& script) {
 
 // -- messages and data that the peer sends --
 
-void ScriptedPeer::spoil(Message& message) {
+void ScriptedPeer::corrupt(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
   switch (script_.byte() % 15) {
@@ -100,7 +100,7 @@ void ScriptedPeer::spoil(Message& message) {
 }
 
 void ScriptedPeer::send(Message message) {
-  spoil(message);
+  corrupt(message);
   message.kind == kHeader ? wires_.send_header(message.id, message.bytes) : wires_.send(message);
   last_ = std::move(message);
 }
@@ -151,7 +151,7 @@ void ScriptedPeer::send_any_data() {
 
 Message ScriptedPeer::any_message() {
   Message message{.kind = kind_of(script_.byte())};
-  for (int changes = script_.byte() % 8; changes > 0; --changes) spoil(message);
+  for (int changes = script_.byte() % 8; changes > 0; --changes) corrupt(message);
   return message;
 }
 
@@ -200,12 +200,12 @@ void ScriptedPeer::send_in(bool with_intents) {
 
 void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
-  auto const asked = asked_.find(clock_ + 1);
-  bool const values = asked != asked_.end() && !late_fetched_[clock_ + 1];
+  auto const request = requested_.find(clock_ + 1);
+  bool const values = request != requested_.end() && !late_fetched_[clock_ + 1];
   Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
-  if (values) message.parts = asked->second.parts.size(), message.sent = any_sent(asked->second);
+  if (values) message.parts = request->second.parts.size(), message.sent = any_sent(request->second);
   send(message);
-  if (values) send_parts(asked->second, Section::kValues, number(next), message.sent);
+  if (values) send_parts(request->second, Section::kValues, number(next), message.sent);
   ++clock_;
   sent_in_ = false;
 }
@@ -223,19 +223,19 @@ void ScriptedPeer::fetch_late() {
 
 void ScriptedPeer::answer() {
   if (unanswered_.empty()) return;
-  auto const asked = unanswered_.front();
+  auto const request = unanswered_.front();
   unanswered_.pop_front();
-  if (asked.kind == MessageKind::kLateFetch) {
-    auto const sent = any_sent(asked.intents[0]);
-    send({.kind = MessageKind::kLateFetchReply, .clock = asked.clock, .sent = sent});
-    send_parts(asked.intents[0], Section::kLateFetchValues, number(asked.clock), sent);
-  } else if (asked.kind == MessageKind::kLookup) {
-    send({.kind = MessageKind::kLookupReply, .id = asked.id});
-    send_data(tag(Section::kRequestValues, asked.id, 0), float_bytes(asked.table, asked.keys));
-    send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
+  if (request.kind == MessageKind::kLateFetch) {
+    auto const sent = any_sent(request.intents[0]);
+    send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .sent = sent});
+    send_parts(request.intents[0], Section::kLateFetchValues, number(request.clock), sent);
+  } else if (request.kind == MessageKind::kLookup) {
+    send({.kind = MessageKind::kLookupReply, .id = request.id});
+    send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));
+    send_data(tag(Section::kRequestFound, request.id, 0), request.keys);
   } else {
-    bool const assign = asked.kind == MessageKind::kAssign;
-    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = asked.id});
+    bool const assign = request.kind == MessageKind::kAssign;
+    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = request.id});
   }
 }
 
@@ -272,7 +272,7 @@ void ScriptedPeer::send_header(std::uint64_t id, comm::CollectiveHeader const& h
   send({.kind = kHeader, .id = id, .bytes = encode(header)});
 }
 
-bool ScriptedPeer::do_duty() {
+bool ScriptedPeer::cooperate() {
   bool const taken = receive_all();
   exact_ = true;
   bool did = true;
@@ -294,13 +294,13 @@ bool ScriptedPeer::do_duty() {
 }
 
 void ScriptedPeer::act(std::uint8_t action) {
-  exact_ = false;  // an error may have interrupted do_duty()
+  exact_ = false;  // an error may have interrupted cooperate()
   switch (action % kActions) {
     case 0:
-      do_duty();
+      cooperate();
       return;
     case 1:
-      dutiful_ = !dutiful_;
+      cooperates_ = !cooperates_;
       return;
     case 2:
       return send_in(true);

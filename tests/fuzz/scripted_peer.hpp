@@ -21,7 +21,7 @@ namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20, 5};  // of the tables
 inline constexpr std::uint32_t kAdmissionCount[] = {1, 2, 1};
-inline constexpr RowCompression kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
+inline constexpr RowCompression kCompressions[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
 inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
 inline constexpr DataType kValues[] = {DataType::kFloat, DataType::kBFloat16, DataType::kFloat};
@@ -33,8 +33,8 @@ inline TableOptions options_of(TableId table) {
           .dim = kDims[t],
           .admission_count = kAdmissionCount[t],
           .value_type = kValues[t],
-          .gradient_compression = kTransfers[t],
-          .refresh_compression = kTransfers[t],
+          .gradient_compression = kCompressions[t],
+          .refresh_compression = kCompressions[t],
           .dictionary_keys = kDictionaryKeys};
 }
 
@@ -54,8 +54,8 @@ class ScriptedPeer {
   static constexpr std::uint8_t kActions = 16;
   void act(std::uint8_t action);
   // Does what rank 0 waits for, correctly. Returns false if there is nothing to do.
-  bool do_duty();
-  bool dutiful() const { return dutiful_; }
+  bool cooperate();
+  bool cooperates() const { return cooperates_; }
 
  private:
   bool receive_all();  // returns true if data have been received
@@ -83,7 +83,7 @@ class ScriptedPeer {
   std::vector<FlushedRows> add_flushed(cache::Message& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
   std::vector<std::uint8_t> changed_rows(TableId table, std::size_t rows, std::uint64_t sent);
-  void spoil(cache::Message& message);
+  void corrupt(cache::Message& message);
   cache::Message any_message();
   cache::Intent make_intent(std::int64_t clock);
 
@@ -98,12 +98,12 @@ class ScriptedPeer {
 
   test::RawPeer& wires_;
   Script& script_;
-  bool dutiful_ = false;  // calls do_duty() whenever rank 0 waits
-  bool exact_ = false;    // makes no random changes
+  bool cooperates_ = false;  // calls cooperate() whenever rank 0 waits
+  bool exact_ = false;       // makes no random changes
   std::int64_t clock_ = 0, received_in_ = -1, received_out_ = -1;
   bool sent_in_ = false;
   // By clock: intents of rank 0 for rows of this rank, and of this rank for rows of rank 0.
-  std::map<std::int64_t, cache::Intent> asked_, mine_;
+  std::map<std::int64_t, cache::Intent> requested_, mine_;
   std::map<std::int64_t, bool> late_fetched_;
   std::map<TableId, cache::KeyEncoder> encoders_;
   Stream stream_{Device::host(), 1};

@@ -42,7 +42,7 @@ void ScriptedPeer::take_gradients(Message const& message) {
 }
 
 void ScriptedPeer::note_intents(Message const& message, Section keys) {
-  for (auto const& intent : message.intents) asked_[number(intent.clock)] = intent;
+  for (auto const& intent : message.intents) requested_[number(intent.clock)] = intent;
   if (message.key_bytes > 0) wires_.receive_data(tag(keys, word(message.clock), 0), message.key_bytes);
 }
 
@@ -75,10 +75,10 @@ void ScriptedPeer::note(Message const& m) {
       }
       return unanswered_.push_back(m);
     case MessageKind::kLookupReply: {
-      auto const& asked = requests_[m.id];
-      if (asked.keys == 0 || asked.keys >= kBytesMax) return;
-      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
-      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
+      auto const& request = requests_[m.id];
+      if (request.keys == 0 || request.keys >= kBytesMax) return;
+      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(request.table, request.keys));
+      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), request.keys);
     }
     case MessageKind::kAssignReply:
     case MessageKind::kEraseReply:

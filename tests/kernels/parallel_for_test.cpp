@@ -32,16 +32,16 @@ TEST(ParallelFor, ThrowsFirstExceptionAfterAllCallsReturn) {
   for (int threads : {1, 3}) {
     Stream stream(Device::host(), threads);
     std::atomic<int> calls = 0;
-    std::string said;
+    std::string text;
     try {
       parallel_for(stream, 40, [&](Stream&, std::size_t i) {
         ++calls;
         if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
       });
     } catch (std::runtime_error const& error) {
-      said = error.what();
+      text = error.what();
     }
-    EXPECT_EQ(said, "7");
+    EXPECT_EQ(text, "7");
     EXPECT_EQ(calls, 40);
   }
 }

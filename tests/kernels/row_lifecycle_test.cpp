@@ -151,7 +151,7 @@ TEST_P(RowLifecycleTest, ExpireRowsFreesOldRows) {
 TEST_P(RowLifecycleTest, RowsExistReportsOnlyExistingRows) {
   for (Device const device : devices()) {
     Array<std::uint8_t> found;
-    Ids asked, answered;
+    Ids queries, answered;
     compare(
         device,
         [&](Stream& on, auto lifecycle, auto const& ids) {
@@ -176,9 +176,9 @@ TEST(LifecycleWord, CountsSaturateAtTheMaximum) {
   EXPECT_EQ(after_update(kWaiting + 7), 2U);
   EXPECT_EQ(after_update(kCountedMax - 1), kCountedMax);
   EXPECT_EQ(after_update(kCountedMax), kCountedMax);
-  EXPECT_EQ(after_sightings(0, 0xFFFFFFFF), kWaiting + kCountedMax);
-  EXPECT_TRUE(is_admitted(after_sightings(0, 3), 3));
-  EXPECT_FALSE(is_admitted(after_sightings(0, 2), 3));
+  EXPECT_EQ(after_occurrences(0, 0xFFFFFFFF), kWaiting + kCountedMax);
+  EXPECT_TRUE(is_admitted(after_occurrences(0, 3), 3));
+  EXPECT_FALSE(is_admitted(after_occurrences(0, 2), 3));
   EXPECT_FALSE(is_admitted(0, 3));
   EXPECT_TRUE(is_admitted(1, 3));
 }

@@ -60,7 +60,7 @@ class LocalFabric final : public comm::DeviceFabric {
     for (P2pOp const& operation : operations) {
       auto& pair = hub_->pairs[operation.sends ? std::pair(me_, operation.peer) : std::pair(operation.peer, me_)];
       (operation.sends ? pair.sends : pair.receives).push_back({operation.data, operation.bytes, open});
-      if (!pair.sends.empty() && !pair.receives.empty()) meet(pair);
+      if (!pair.sends.empty() && !pair.receives.empty()) match(pair);
     }
     return [this, open] { return *open == 0 || aborted_; };
   }
@@ -98,7 +98,7 @@ class LocalFabric final : public comm::DeviceFabric {
     }
     ++hub_->summed;
   }
-  void meet(FabricHub::Pair& pair) {
+  void match(FabricHub::Pair& pair) {
     auto const send = pair.sends.front(), receive = pair.receives.front();
     pair.sends.pop_front();
     pair.receives.pop_front();
@@ -116,9 +116,9 @@ class LocalFabric final : public comm::DeviceFabric {
 };
 
 // A link that forwards all calls. `reaches`: whether it reaches device memory; if not, data is staged.
-class StagingCarrier final : public comm::ActiveMessages {
+class ForwardingActiveMessages final : public comm::ActiveMessages {
  public:
-  explicit StagingCarrier(std::shared_ptr<ActiveMessages> link, bool reaches = false)
+  explicit ForwardingActiveMessages(std::shared_ptr<ActiveMessages> link, bool reaches = false)
       : link_(std::move(link)), reaches_(reaches) {}
 
   bool reaches(Device) const override { return reaches_; }
@@ -165,7 +165,7 @@ inline std::vector<std::unique_ptr<comm::BulkTransport>> make_by_fabric(int rank
 inline std::vector<std::unique_ptr<comm::BulkTransport>> make_staged(int ranks) {
   std::vector<std::unique_ptr<comm::BulkTransport>> ends;
   for (auto const& link : comm::make_local_ucx_workers(ranks)) {
-    ends.push_back(comm::make_ucx_bulk_transport(std::make_shared<StagingCarrier>(link)));
+    ends.push_back(comm::make_ucx_bulk_transport(std::make_shared<ForwardingActiveMessages>(link)));
   }
   return ends;
 }

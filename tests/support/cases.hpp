@@ -49,12 +49,12 @@ std::span<KernelCase const> pooling_cases();
 std::span<KernelCase const> writing_cases();
 std::span<KernelCase const> rounding_cases();
 std::span<KernelCase const> sending_cases();
-std::span<KernelCase const> holding_cases();
+std::span<KernelCase const> residual_cases();
 std::span<KernelCase const> summing_cases();
 std::span<KernelCase const> dense_cases();
 std::span<KernelCase const> dense_optimizer_cases();
 std::span<KernelCase const> wire_cases();
-std::span<KernelCase const> narrow_cases();
+std::span<KernelCase const> packing_cases();
 std::span<KernelCase const> sparse_cases();
 std::span<KernelCase const> scoring_cases();
 

@@ -18,7 +18,7 @@ using kernels::Half;
 using kernels::kNoRow;
 
 // The kind of pooling of one table.
-struct Asked {
+struct PoolingOptions {
   DataType type;
   std::size_t dim;
   bool mean, weighted;
@@ -27,7 +27,7 @@ struct Asked {
 };
 
 struct PooledCase {
-  Asked asked;
+  PoolingOptions options;
   std::size_t stride;                    // of stored rows
   std::vector<std::vector<float>> rows;  // as they are stored
   std::vector<Key> keys;                 // of entries; a key below rows.size(), before it is scrambled, has a row
@@ -52,7 +52,7 @@ template <class T>
 kernels::RowStorage<T> stored(Stream& stream, PooledCase& c) {
   std::vector<T> values(c.rows.size() * c.stride, kernels::round_to<T>(0));
   for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    for (std::size_t j = 0; j < c.asked.dim; ++j) {
+    for (std::size_t j = 0; j < c.options.dim; ++j) {
       values[i * c.stride + j] = kernels::round_to<T>(c.rows[i][j]);
       c.rows[i][j] = kernels::to_float(values[i * c.stride + j]);
     }
@@ -71,17 +71,17 @@ std::vector<std::uint32_t> random_offsets(Random& random, std::size_t entries) {
   return offsets;
 }
 
-void make(Stream& stream, Asked asked, std::size_t entries, std::uint64_t seed, PooledCase& c) {
+void make(Stream& stream, PoolingOptions options, std::size_t entries, std::uint64_t seed, PooledCase& c) {
   Random random(seed);
-  c.asked = asked;
-  c.stride = kernels::row_stride(asked.dim, asked.type);
-  c.rows.assign(entries / 2 + 1, std::vector<float>(asked.dim));
+  c.options = options;
+  c.stride = kernels::row_stride(options.dim, options.type);
+  c.rows.assign(entries / 2 + 1, std::vector<float>(options.dim));
   for (auto& row : c.rows) {
     for (auto& x : row) x = static_cast<float>(uniform(random) * 2 - 1);
   }
-  c.floats = asked.type == DataType::kFloat ? stored<float>(stream, c) : kernels::RowStorage<float>{};
-  c.halves = asked.type == DataType::kHalf ? stored<Half>(stream, c) : kernels::RowStorage<Half>{};
-  c.bfloats = asked.type == DataType::kBFloat16 ? stored<BFloat16>(stream, c) : kernels::RowStorage<BFloat16>{};
+  c.floats = options.type == DataType::kFloat ? stored<float>(stream, c) : kernels::RowStorage<float>{};
+  c.halves = options.type == DataType::kHalf ? stored<Half>(stream, c) : kernels::RowStorage<Half>{};
+  c.bfloats = options.type == DataType::kBFloat16 ? stored<BFloat16>(stream, c) : kernels::RowStorage<BFloat16>{};
 
   c.index = kernels::KeyIndex(stream.device(), c.rows.size());
   Array<std::uint32_t> all_ids(stream.device(), c.rows.size());
@@ -92,33 +92,33 @@ void make(Stream& stream, Asked asked, std::size_t entries, std::uint64_t seed, 
     std::size_t const row = below(random, c.rows.size() + c.rows.size() / 4);
     c.keys.push_back(scrambled(row));
     c.ids.push_back(row < c.rows.size() ? static_cast<std::uint32_t>(row) : kNoRow);
-    c.weights.push_back(asked.weighted ? static_cast<float>(uniform(random) * 4 - 2) : 1);
+    c.weights.push_back(options.weighted ? static_cast<float>(uniform(random) * 4 - 2) : 1);
   }
-  if (!asked.singles) c.offsets = random_offsets(random, entries);
-  while (asked.singles && c.offsets.size() <= entries)
+  if (!options.singles) c.offsets = random_offsets(random, entries);
+  while (options.singles && c.offsets.size() <= entries)
     c.offsets.push_back(static_cast<std::uint32_t>(c.offsets.size()));
-  c.keys_there = to_device(stream, asked.by_key ? c.keys : std::vector<Key>{});
+  c.keys_there = to_device(stream, options.by_key ? c.keys : std::vector<Key>{});
   c.ids_there = to_device(stream, c.ids);
-  c.offsets_there = to_device(stream, asked.singles ? std::vector<std::uint32_t>{} : c.offsets);
-  c.weights_there = to_device(stream, asked.weighted ? c.weights : std::vector<float>{});
+  c.offsets_there = to_device(stream, options.singles ? std::vector<std::uint32_t>{} : c.offsets);
+  c.weights_there = to_device(stream, options.weighted ? c.weights : std::vector<float>{});
   c.found = to_device(stream, std::vector<std::uint32_t>(entries, 7));
   std::size_t const bags = c.offsets.size() - 1;
-  c.out = matrix(stream, std::vector<float>(bags * row_stride(asked.dim), 9), bags, asked.dim);
+  c.out = matrix(stream, std::vector<float>(bags * row_stride(options.dim), 9), bags, options.dim);
 }
 
 kernels::PooledTable PooledCase::arguments() const {
   kernels::PooledTable table{.ids = ids_there,
                              .offsets = offsets_there,
                              .weights = weights_there,
-                             .mean = asked.mean,
+                             .mean = options.mean,
                              .out = out,
                              .found = found,
                              .initializer = initializer,
                              .seed = 11};
-  if (asked.type == DataType::kFloat) table.rows = floats.const_ref();
-  if (asked.type == DataType::kHalf) table.rows = halves.const_ref();
-  if (asked.type == DataType::kBFloat16) table.rows = bfloats.const_ref();
-  if (asked.by_key) {
+  if (options.type == DataType::kFloat) table.rows = floats.const_ref();
+  if (options.type == DataType::kHalf) table.rows = halves.const_ref();
+  if (options.type == DataType::kBFloat16) table.rows = bfloats.const_ref();
+  if (options.by_key) {
     table.index = index.buckets();
     table.keys = keys_there;
   }
@@ -134,39 +134,39 @@ double as_stored(double x, DataType type) {
 }
 
 std::string PooledCase::wrong(Stream& stream) const {
-  std::size_t const to_stride = row_stride(asked.dim);
+  std::size_t const to_stride = row_stride(options.dim);
   std::vector<double> want(out.rows() * to_stride, 0);
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     double const entries = offsets[b + 1] - offsets[b];
-    for (std::size_t j = 0; j < asked.dim; ++j) {
+    for (std::size_t j = 0; j < options.dim; ++j) {
       double sum = 0;
       for (auto e = offsets[b]; e < offsets[b + 1]; ++e) {
         double x = 0;
         if (ids[e] != kNoRow) {
           x = rows[ids[e]][j];
-        } else if (asked.by_key) {
-          x = as_stored(initial_value(initializer, 11, keys[e], j), asked.type);
+        } else if (options.by_key) {
+          x = as_stored(initial_value(initializer, 11, keys[e], j), options.type);
         }
         sum += static_cast<double>(weights[e]) * x;
       }
-      want[b * to_stride + j] = asked.mean && entries > 0 ? sum / entries : sum;
+      want[b * to_stride + j] = options.mean && entries > 0 ? sum / entries : sum;
     }
   }
   // A sum of hundreds of floats has an error of some units in the last place of its largest term.
-  auto const what = fmt::format("out of dim {}, type {}", asked.dim, static_cast<int>(asked.type));
+  auto const what = fmt::format("out of dim {}, type {}", options.dim, static_cast<int>(options.type));
   return differ(what.c_str(), to_host(stream, out.view().flat()), want, 1e-4) +
-         (asked.by_key ? differ("found", to_host(stream, found.view()), ids) : "");
+         (options.by_key ? differ("found", to_host(stream, found.view()), ids) : "");
 }
 
-Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, std::uint64_t seed) {
-  auto const all = std::make_shared<std::vector<PooledCase>>(asked.size());
+Problem pooling(Stream& stream, std::vector<PoolingOptions> const& options, std::size_t n, std::uint64_t seed) {
+  auto const all = std::make_shared<std::vector<PooledCase>>(options.size());
   Problem p;
-  for (std::size_t t = 0; t < asked.size(); ++t) {
-    std::size_t const entries = (n + t) / asked.size();
+  for (std::size_t t = 0; t < options.size(); ++t) {
+    std::size_t const entries = (n + t) / options.size();
     PooledCase& c = (*all)[t];
-    make(stream, asked[t], entries, seed * 100 + t, c);
+    make(stream, options[t], entries, seed * 100 + t, c);
     p.entries += entries;
-    p.bytes += entries * c.stride * (asked[t].type == DataType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
+    p.bytes += entries * c.stride * (options[t].type == DataType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
   }
   p.run = [all](Stream& on) {
     std::vector<kernels::PooledTable> tables;
@@ -188,17 +188,17 @@ Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, 
 
 // Every type with every kind of pooling and different widths, in one call.
 Problem find_pooled(Stream& stream, CaseSize size, std::uint64_t seed) {
-  std::vector<Asked> asked;
+  std::vector<PoolingOptions> options;
   for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kBFloat16}) {
     for (std::size_t dim : {std::size_t{1}, std::size_t{3}, std::size_t{16}, std::size_t{100}, std::size_t{128},
                             std::size_t{1000}, size.dim}) {
       for (unsigned how = 0; how < 4; ++how) {
-        std::uint64_t const other = asked.size() + seed;
-        asked.push_back({type, dim, how % 2 == 1, how / 2 == 1, other % 3 != 0, other % 5 == 0});
+        std::uint64_t const other = options.size() + seed;
+        options.push_back({type, dim, how % 2 == 1, how / 2 == 1, other % 3 != 0, other % 5 == 0});
       }
     }
   }
-  return pooling(stream, asked, size.n, seed);
+  return pooling(stream, options, size.n, seed);
 }
 
 Problem find_pooled_float(Stream& stream, CaseSize size, std::uint64_t seed) {

@@ -49,7 +49,7 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
     std::vector<std::int64_t> sums, residual;
     Words order, slots, marks;
     Matrix<std::int64_t> sums_there;
-    kernels::RowStorage<std::int64_t> held_there;
+    kernels::RowStorage<std::int64_t> residual_there;
     kernels::RowStorage<std::uint32_t> marks_there;
     Array<std::uint32_t> order_there, slots_there, bad_row;
     Array<float> max_magnitude;
@@ -75,7 +75,7 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->order = distinct_ids(random, size.n, size.n);
   s->slots = distinct_ids(random, size.n, slots);
   s->sums_there = matrix(stream, s->sums, size.n, size.dim);
-  s->held_there = rows(stream, s->residual, slots, stride);
+  s->residual_there = rows(stream, s->residual, slots, stride);
   s->marks_there = rows(stream, s->marks, slots, kernels::kResidualMarks);
   s->order_there = to_device(stream, s->order);
   s->slots_there = to_device(stream, s->slots);
@@ -90,7 +90,7 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
     kernels::accumulate_residual(on, {.sums = s->sums_there,
                                       .order = s->order_there,
                                       .slots = s->slots_there,
-                                      .residual = s->held_there.ref(),
+                                      .residual = s->residual_there.ref(),
                                       .marks = s->marks_there.ref(),
                                       .now = kNow,
                                       .age = kAge,
@@ -102,16 +102,16 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
   };
   p.wrong = [s, size, stride, slots](Stream& on) -> std::string {
     if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a row was reported as bad";
-    auto const residual = to_host(on, s->held_there.ref(), slots);
+    auto const residual = to_host(on, s->residual_there.ref(), slots);
     auto const marks = to_host(on, s->marks_there.ref(), slots);
     auto const send = to_host(on, s->send.view());
     auto const max_magnitude = to_host(on, s->max_magnitude.view());
-    auto want_held = s->residual;
+    auto want_residual = s->residual;
     auto want_marks = s->marks;
     for (std::size_t i = 0; i < size.n; ++i) {
       double most = 0;
       for (std::size_t j = 0; j < size.dim; ++j) {
-        auto& number = want_held[s->slots[i] * stride + j];
+        auto& number = want_residual[s->slots[i] * stride + j];
         number += s->sums[s->order[i] * stride + j];
         most = std::max(most, std::abs(static_cast<double>(number)));
       }
@@ -124,15 +124,16 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
       mark[kernels::kOldest] = decision.oldest;
       mark[kernels::kLastUse] = kNow;
     }
-    auto wrong = differ("residual", residual, want_held);
+    auto wrong = differ("residual", residual, want_residual);
     if (wrong.empty()) wrong = differ("marks", marks, want_marks);
     if (!wrong.empty()) return wrong;
     kernels::subtract_residual(
-        on, {.sums = s->sums_there, .order = s->order_there, .slots = s->slots_there, .residual = s->held_there.ref()});
-    return differ("residual after subtraction", to_host(on, s->held_there.ref(), slots), s->residual);
+        on,
+        {.sums = s->sums_there, .order = s->order_there, .slots = s->slots_there, .residual = s->residual_there.ref()});
+    return differ("residual after subtraction", to_host(on, s->residual_there.ref(), slots), s->residual);
   };
   p.bits = [s, slots](Stream& on) {
-    return bytes_of(to_host(on, s->held_there.ref(), slots)) + bytes_of(to_host(on, s->send.view()));
+    return bytes_of(to_host(on, s->residual_there.ref(), slots)) + bytes_of(to_host(on, s->send.view()));
   };
   return p;
 }
@@ -269,6 +270,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> holding_cases() { return kCases; }
+std::span<KernelCase const> residual_cases() { return kCases; }
 
 }  // namespace gpups::test

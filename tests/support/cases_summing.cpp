@@ -111,7 +111,7 @@ std::uint8_t width_of(std::vector<std::int64_t> const& words, std::size_t block)
 
 // Packs words and unpacks them. kAdd: adds them to existing words.
 template <bool kAdd>
-Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem pack_and_unpack(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::int64_t> words, before;
     Array<std::int64_t> words_there, into;
@@ -160,8 +160,8 @@ Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
 constexpr KernelCase kCases[] = {
     {"sum_arrays", sum_arrays},
     {"add_elements", add_elements},
-    {"narrow_and_widen_words", narrow_and_widen<false>},
-    {"narrow_and_add_words", narrow_and_widen<true>},
+    {"pack_and_unpack_words", pack_and_unpack<false>},
+    {"pack_and_add_words", pack_and_unpack<true>},
 };
 
 }  // namespace

@@ -213,7 +213,7 @@ std::shared_ptr<Received> received(Stream& stream, Format format, CaseSize size,
 }
 
 template <Format F, bool kAdd>
-Problem unpack(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem dequantize(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto const s = received(stream, F, size, seed);
   Problem p;
   p.entries = size.n;
@@ -286,17 +286,17 @@ constexpr KernelCase kCases[] = {
     {"quantize_sums_int8_random", quantize_sums<Format::kInt8, Rounding::kStochastic>},
     {"quantize_sums_int4_random", quantize_sums<Format::kInt4, Rounding::kStochastic>},
     {"quantize_sums_int2_random", quantize_sums<Format::kInt2, Rounding::kStochastic>},
-    {"unpack_float", unpack<Format::kFloat, false>},
-    {"unpack_half", unpack<Format::kHalf, false>},
-    {"unpack_bfloat", unpack<Format::kBFloat16, false>},
-    {"unpack_e4m3", unpack<Format::kE4M3, false>},
-    {"unpack_e5m2", unpack<Format::kE5M2, false>},
-    {"unpack_int8", unpack<Format::kInt8, false>},
-    {"unpack_int4", unpack<Format::kInt4, false>},
-    {"unpack_int2", unpack<Format::kInt2, false>},
-    {"add_unpacked_half", unpack<Format::kHalf, true>},
-    {"add_unpacked_int8", unpack<Format::kInt8, true>},
-    {"add_unpacked_int4", unpack<Format::kInt4, true>},
+    {"unpack_float", dequantize<Format::kFloat, false>},
+    {"unpack_half", dequantize<Format::kHalf, false>},
+    {"unpack_bfloat", dequantize<Format::kBFloat16, false>},
+    {"unpack_e4m3", dequantize<Format::kE4M3, false>},
+    {"unpack_e5m2", dequantize<Format::kE5M2, false>},
+    {"unpack_int8", dequantize<Format::kInt8, false>},
+    {"unpack_int4", dequantize<Format::kInt4, false>},
+    {"unpack_int2", dequantize<Format::kInt2, false>},
+    {"add_unpacked_half", dequantize<Format::kHalf, true>},
+    {"add_unpacked_int8", dequantize<Format::kInt8, true>},
+    {"add_unpacked_int4", dequantize<Format::kInt4, true>},
     {"add_units_bfloat", add_units<Format::kBFloat16>},
     {"add_units_e4m3", add_units<Format::kE4M3>},
     {"add_units_int8", add_units<Format::kInt8>},

@@ -69,8 +69,8 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   }
   std::vector<Sent> sent;    // messages that rank 0 has sent
   bool ends_itself = false;  // whether progress() completes operations
-  std::size_t bytes_wanted() const { return bytes_wanted_; }
-  std::size_t under_way() const { return open_.size(); }
+  std::size_t bytes_requested() const { return bytes_requested_; }
+  std::size_t in_flight() const { return open_.size(); }
 
   // -- rank 0's side --
 
@@ -89,7 +89,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   }
   void fetch(comm::AmArrival const& arrival, void* to, std::function<void()> fetched) override {
     drop(arrival);
-    bytes_wanted_ += arrival.bytes;
+    bytes_requested_ += arrival.bytes;
     open_.push_back({to, arrival.bytes, std::move(fetched)});
   }
   bool reaches(Device device) const override { return device.is_host(); }
@@ -105,7 +105,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   void abandon() override {}
   // Reports that a message of `peer` was changed on its way.
   void change(Rank peer) {
-    for (auto const& [listener, tell] : on_wrong_) tell(peer, "it was changed");
+    for (auto const& [listener, callback] : on_wrong_) callback(peer, "it was changed");
   }
   void break_connection(Rank peer) { broken_(peer, "it broke"); }
   std::recursive_mutex& mutex() override { return mutex_; }
@@ -134,7 +134,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   std::uintptr_t handles_ = 0;
   std::map<Rank, std::uint64_t> messages_;  // by sender: the number of its next message
   std::deque<Operation> open_;
-  std::size_t bytes_wanted_ = 0;
+  std::size_t bytes_requested_ = 0;
   std::function<void(Rank, std::string const&)> broken_;
   std::map<void const*, OnPeerError> on_wrong_;
 };

@@ -37,8 +37,8 @@ class HostilePeer : public testing::Test {
   }
 
   // Makes progress of the store until nothing happens. Returns the text of the error, or an empty string.
-  std::string turn() { return turn(*store_); }
-  std::string turn(Store& store) {
+  std::string progress() { return progress(*store_); }
+  std::string progress(Store& store) {
     return error_of([&] {
       auto stream = store.make_stream();
       for (int i = 0; i < 3; ++i) store.scan(stream, table_, [](auto, auto) {});
@@ -61,7 +61,7 @@ class HostilePeer : public testing::Test {
   }
   // Expects that the store's next progress throws an error with these words.
   void expect_rejected(char const* words) {
-    auto const text = turn();
+    auto const text = progress();
     EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
   }
 
@@ -84,7 +84,7 @@ class HostilePeer : public testing::Test {
     cache::encode_keys(known, fresh, bytes);
     return bytes;
   }
-  static Message urgent(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
+  static Message late_fetch(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
     Message message = in(clock, {intent(clock, keys)}, key_bytes);
     message.kind = MessageKind::kLateFetch;
     return message;

@@ -9,30 +9,30 @@
 namespace gpups::test {
 namespace {
 
-// Makes progress only when the test calls `turn_all`, or while rank 0 waits.
+// Makes progress only when the test calls `progress_all`, or while rank 0 waits.
 class ManualDriver final : public comm::ProgressDriver {
  public:
-  ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
-    turn_all = [this] {
-      while (turn_()) {
+  ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& progress_all) : on_idle_(on_idle) {
+    progress_all = [this] {
+      while (progress_()) {
       }
     };
   }
-  void start(std::function<bool()> turn) override { turn_ = std::move(turn); }
+  void start(std::function<bool()> progress) override { progress_ = std::move(progress); }
   void wake() override {}
   void stop() override {
-    turn_ = [] { return false; };
+    progress_ = [] { return false; };
   }
   bool wait(std::function<bool()> const& done, double) override {
     while (!done()) {
-      if (!turn_() && !on_idle_()) return done();
+      if (!progress_() && !on_idle_()) return done();
     }
     return true;
   }
 
  private:
   std::function<bool()> const& on_idle_;
-  std::function<bool()> turn_ = [] { return false; };
+  std::function<bool()> progress_ = [] { return false; };
 };
 
 }  // namespace
@@ -40,7 +40,7 @@ class ManualDriver final : public comm::ProgressDriver {
 RawPeer::RawPeer() : stream_(Device::host(), 1) {
   auto const impls = comm::make_thread_group(2, nullptr, [&](Rank rank) {
     std::function<void()> unused;
-    return std::make_unique<ManualDriver>(on_idle, rank == Rank{0} ? turn_all_ : unused);
+    return std::make_unique<ManualDriver>(on_idle, rank == Rank{0} ? progress_all_ : unused);
   });
   group_ = Group(impls[0]);
   transport_ = std::move(impls[1]->transport);
@@ -60,8 +60,8 @@ void RawPeer::send_on(ChannelId channel, std::string const& body) {
   send_bytes(std::string(1, static_cast<char>(channel)) + body);
 }
 
-void RawPeer::send_header(std::uint64_t run, std::string const& header) {
-  send_on(ChannelId::kCollectives, encode(comm::CollectiveMessage{run, header}));
+void RawPeer::send_header(std::uint64_t sequence_number, std::string const& header) {
+  send_on(ChannelId::kCollectives, encode(comm::CollectiveMessage{sequence_number, header}));
 }
 
 void RawPeer::offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::size_t bytes) {
@@ -84,9 +84,9 @@ void RawPeer::send_data(std::uint64_t tag, std::vector<std::uint8_t> const& byte
 
 void RawPeer::receive_data(std::uint64_t tag, std::size_t bytes, ChannelId channel) {
   tag = tag_of(channel, tag);
-  if (!wanted_.insert(tag).second) return;
+  if (!posted_receives_.insert(tag).second) return;
   bulk_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {
-    wanted_.erase(tag);
+    posted_receives_.erase(tag);
     data_.emplace_back(bytes / 8 + 1);
     return data_.back().data();
   });

@@ -37,9 +37,11 @@ class RawPeer {
 
   // Sends a message of the store's channel.
   void send(cache::Message const& message) { send_on(ChannelId::kStore, cache::encode(message)); }
-  // Sends a header of a collective; `run` is the collective's sequence number.
-  void send(std::uint64_t run, comm::CollectiveHeader const& header) { send_header(run, encode(header)); }
-  void send_header(std::uint64_t run, std::string const& header);
+  // Sends a header of a collective; `sequence_number` is the collective's sequence number.
+  void send(std::uint64_t sequence_number, comm::CollectiveHeader const& header) {
+    send_header(sequence_number, encode(header));
+  }
+  void send_header(std::uint64_t sequence_number, std::string const& header);
   // Sends any body in a channel. An empty body closes the channel.
   void send_on(ChannelId channel, std::string const& body);
   void send_bytes(std::string const& message);
@@ -65,7 +67,7 @@ class RawPeer {
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
   // Makes progress of rank 0 until nothing happens.
-  void let_turn() { turn_all_(); }
+  void progress_rank_0() { progress_all_(); }
 
   std::function<bool()> on_idle = [] { return false; };
   std::size_t bytes_sent() const { return bytes_sent_; }
@@ -78,9 +80,9 @@ class RawPeer {
   std::deque<std::vector<std::uint64_t>> data_;  // memory of transfers in flight
   std::unique_ptr<comm::Transport> transport_;
   std::unique_ptr<comm::BulkTransport> bulk_;
-  std::set<std::uint64_t> wanted_;
+  std::set<std::uint64_t> posted_receives_;
   std::size_t bytes_sent_ = 0;
-  std::function<void()> turn_all_;
+  std::function<void()> progress_all_;
 };
 
 }  // namespace gpups::test

@@ -74,9 +74,10 @@ class Clicks(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
 
     def test_trains_evaluates_and_resumes(self):
-        summary, said = self.train("eval.progressive=true")
-        self.assertIn("2 numbers and 3 categories; 270 samples for training, 0 for validation, 30 for the test", said)
-        self.assertEqual(said.count("progressive auc"), 2)
+        summary, output = self.train("eval.progressive=true")
+        self.assertIn("2 numbers and 3 categories; 270 samples for training, 0 for validation, 30 for the test",
+                      output)
+        self.assertEqual(output.count("progressive auc"), 2)
         self.assertEqual(summary["test"]["samples"], 30)
         self.assertEqual(summary["progressive"]["samples"], 270)
         self.assertRegex(summary["dense_hash"], "^[0-9a-f]{16}$")
@@ -113,8 +114,8 @@ class Clicks(unittest.TestCase):
         self.write("some.tsv", lines)
         self.expect_error("30 bad lines of 300", "data.train=some.tsv")
         self.expect_error("30 bad lines of 300", "data.train=some.tsv", "data.bad_share_max=0.09")
-        summary, said = self.train("data.train=some.tsv", "data.bad_share_max=0.1")
-        self.assertIn("skipped 30 bad lines of 300", said)
+        summary, output = self.train("data.train=some.tsv", "data.bad_share_max=0.1")
+        self.assertIn("skipped 30 bad lines of 300", output)
         self.assertEqual(summary["samples"], 2 * 243)
 
     def test_rejects_binary_file_of_another_layout(self):
@@ -142,9 +143,9 @@ class Clicks(unittest.TestCase):
         lines = self.lines[:]
         lines[7] = "1\t1\t1\t" + "x" * 10_000_000 + "\tb\tc\n"
         self.write("long.tsv", lines)
-        summary, said = self.train("data.train=long.tsv")
+        summary, output = self.train("data.train=long.tsv")
         self.assertEqual(summary["samples"], 2 * 270)
-        self.assertLess(len(said), 5000)
+        self.assertLess(len(output), 5000)
         lines[7] = lines[7].replace("1\t1\t1\t", "1\t1\t")  # a column is missing; the error must not contain the value
         self.write("long.tsv", lines)
         self.expect_error("long.tsv:8 has 5 fields", "data.train=long.tsv")
@@ -171,12 +172,12 @@ class Clicks(unittest.TestCase):
             if "train.steps=4" in settings:
                 given.remove("train.epochs=1")
                 (self.folder / "run.toml").write_text(CONFIG.replace("epochs = 2\n", ""))
-            summary, said = self.train(*given, *settings, name=f"planned{number}")
-            planned = float(re.search(r"memory: +([0-9.]+) MiB  total on the host", said)[1])
+            summary, output = self.train(*given, *settings, name=f"planned{number}")
+            planned = float(re.search(r"memory: +([0-9.]+) MiB  total on the host", output)[1])
             taken = summary["peak_memory"]["process"] / 2**20
             self.assertGreater(taken, 150)
-            self.assertGreater(planned, .7 * (taken - 40), said)
-            self.assertLess(planned, 1.3 * taken, said)
+            self.assertGreater(planned, .7 * (taken - 40), output)
+            self.assertLess(planned, 1.3 * taken, output)
 
     def test_rejects_settings_that_do_not_fit_the_data(self):
         self.expect_error("model.shared has 'C4'", 'model.shared=["C1,C4"]')

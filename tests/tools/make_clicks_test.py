@@ -30,26 +30,26 @@ class MakeClicks(unittest.TestCase):
         return json.loads(done.stdout), (self.folder / name).read_bytes()
 
     def test_writes_criteo_layout_and_best_possible_metrics(self):
-        said, text = self.make(20000, 1, "a")
+        report, text = self.make(20000, 1, "a")
         lines = text.split(b"\n")
         self.assertEqual(lines.pop(), b"")
         self.assertEqual(len(lines), 20000)
         for line in lines:
             self.assertRegex(line, LINE)
-        self.assertEqual(said["bytes"], len(text))
+        self.assertEqual(report["bytes"], len(text))
         for part, of in (("all", lines), ("last_fifth", lines[16000:])):
-            self.assertEqual(said[part]["samples"], len(of))
-            self.assertAlmostEqual(said[part]["clicks"], sum(line[:1] == b"1" for line in of) / len(of))
-            self.assertTrue(0.22 < said[part]["clicks"] < 0.28, said)
-            self.assertTrue(0.78 < said[part]["auc"] < 0.83, said)
-            self.assertTrue(0.40 < said[part]["log_loss"] < 0.48, said)
+            self.assertEqual(report[part]["samples"], len(of))
+            self.assertAlmostEqual(report[part]["clicks"], sum(line[:1] == b"1" for line in of) / len(of))
+            self.assertTrue(0.22 < report[part]["clicks"] < 0.28, report)
+            self.assertTrue(0.78 < report[part]["auc"] < 0.83, report)
+            self.assertTrue(0.40 < report[part]["log_loss"] < 0.48, report)
         self.assertTrue(0.01 < b"".join(lines).count(b"\t\t") / (20000 * 39) < 0.3)
 
     def test_output_depends_only_on_the_seed(self):
-        said, text = self.make(1000, 1, "a")
+        report, text = self.make(1000, 1, "a")
         again, same = self.make(1000, 1, "b")
         self.assertEqual(text, same)
-        self.assertEqual(said["all"], again["all"])
+        self.assertEqual(report["all"], again["all"])
         self.assertNotEqual(text, self.make(1000, 2, "c")[1])
         self.assertTrue(self.make(2000, 1, "d")[1].startswith(text))
 

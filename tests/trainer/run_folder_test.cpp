@@ -73,14 +73,14 @@ TEST(RunFolder, FailedConfigWriteLeavesNoFiles) {
 
 TEST(RunFolder, RejectsCheckpointFilesWithoutManifest) {
   TemporaryFolder const outer;
-  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+  EXPECT_NO_THROW(reject_checkpoint_without_manifest(outer.path()));
   std::filesystem::create_directories(outer.path() / "checkpoint");
-  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+  EXPECT_NO_THROW(reject_checkpoint_without_manifest(outer.path()));
   std::filesystem::create_directories(outer.path() / "checkpoint" / "step-1");
-  expect_error([&] { refuse_checkpoint_without_manifest(outer.path()); },
+  expect_error([&] { reject_checkpoint_without_manifest(outer.path()); },
                {"checkpoint/step-1 contains files", "no manifest.json", "move", "to start a new run"});
   outer.write("checkpoint/manifest.json", "{}");
-  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+  EXPECT_NO_THROW(reject_checkpoint_without_manifest(outer.path()));
 }
 
 TEST(RunFolder, RejectsFileInPlaceOfFolder) {

@@ -36,11 +36,11 @@ TEST_F(TrainTest, Learns) {
 TEST_F(TrainTest, ReceivedBytesEqualSentBytes) {
   for (int const ranks : {2, 4}) {
     auto const name = fmt::format("on {}", ranks);
-    std::vector<nlohmann::json> said{run(name, {fmt::format("run.ranks={}", ranks), "run.report_every=2"})};
+    std::vector<nlohmann::json> report{run(name, {fmt::format("run.ranks={}", ranks), "run.report_every=2"})};
     auto const reports = lines(name, "sent");
     EXPECT_GT(reports.size(), 9U);
-    said.insert(said.end(), reports.begin(), reports.end());
-    for (auto const& one : said) {
+    report.insert(report.end(), reports.begin(), reports.end());
+    for (auto const& one : report) {
       std::uint64_t sent = 0, received = 0;
       for (auto const& [kind, number] : one.at("sent").items()) {
         if (kind != "messages") sent += number.get<std::uint64_t>();
@@ -53,11 +53,11 @@ TEST_F(TrainTest, ReceivedBytesEqualSentBytes) {
 }
 
 // Expects that the bytes of all pairs of ranks add up to the bytes that all ranks have sent, for each kind.
-void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
-  auto left = said.at("sent");
+void expect_pairs_add_up(nlohmann::json const& report, std::size_t ranks) {
+  auto left = report.at("sent");
   std::vector<std::uint64_t> received(ranks);
   std::set<std::pair<int, int>> pairs;
-  for (auto const& pair : said.at("pairs")) {
+  for (auto const& pair : report.at("pairs")) {
     int const from = pair.at("from"), to = pair.at("to");
     EXPECT_NE(from, to);
     EXPECT_TRUE(pairs.emplace(from, to).second);
@@ -72,32 +72,32 @@ void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
   }
   EXPECT_EQ(pairs.size(), ranks * (ranks - 1));
   for (auto const& [kind, number] : left.items()) EXPECT_EQ(number, 0) << kind;
-  EXPECT_EQ(said.at("received"), nlohmann::json(received));
+  EXPECT_EQ(report.at("received"), nlohmann::json(received));
 }
 
 // Expects that the total compression ratio is the mean of the ratios of the kinds, weighted by their bytes.
-void expect_compression_adds_up(nlohmann::json const& said) {
+void expect_compression_adds_up(nlohmann::json const& report) {
   double sent = 0, plain = 0;
-  for (auto const& [kind, ratio] : said.at("compression_ratio_by_kind").items()) {
-    auto const bytes = said.at("sent").at(kind).get<double>(),
-               saved_bytes = said.at("saved_bytes").at(kind).get<double>();
+  for (auto const& [kind, ratio] : report.at("compression_ratio_by_kind").items()) {
+    auto const bytes = report.at("sent").at(kind).get<double>(),
+               saved_bytes = report.at("saved_bytes").at(kind).get<double>();
     EXPECT_GT(bytes, 0) << kind;
     EXPECT_DOUBLE_EQ(ratio.get<double>(), (bytes + saved_bytes) / bytes) << kind;
     sent += bytes;
     plain += bytes * ratio.get<double>();
   }
-  EXPECT_DOUBLE_EQ(said.at("compression_ratio").get<double>(), plain / sent);
+  EXPECT_DOUBLE_EQ(report.at("compression_ratio").get<double>(), plain / sent);
   EXPECT_GT(plain, sent);
 }
 
 TEST_F(TrainTest, ReportsBytesOfEachPairOfRanks) {
   constexpr std::size_t kRanks = 3;
   auto const summary = run("run", {fmt::format("run.ranks={}", kRanks), "train.steps=5", "run.report_every=2"});
-  auto said = lines("run", "loss");
-  EXPECT_EQ(said.size(), 3U);
-  said.push_back(summary);
+  auto report = lines("run", "loss");
+  EXPECT_EQ(report.size(), 3U);
+  report.push_back(summary);
   auto before = nlohmann::json::object();
-  for (auto const& one : said) {
+  for (auto const& one : report) {
     expect_pairs_add_up(one, kRanks);
     expect_compression_adds_up(one);
     for (auto const& [kind, number] : one.at("sent").items())
@@ -108,12 +108,12 @@ TEST_F(TrainTest, ReportsBytesOfEachPairOfRanks) {
 }
 
 TEST_F(TrainTest, ReportsSecondsOfRounds) {
-  auto said = std::vector<nlohmann::json>{run("run", {"run.ranks=2", "run.report_every=1", "train.steps=20"})};
-  for (auto& line : lines("run", "round_seconds")) said.insert(said.end() - 1, std::move(line));
-  EXPECT_EQ(said.size(), 21U);
+  auto report = std::vector<nlohmann::json>{run("run", {"run.ranks=2", "run.report_every=1", "train.steps=20"})};
+  for (auto& line : lines("run", "round_seconds")) report.insert(report.end() - 1, std::move(line));
+  EXPECT_EQ(report.size(), 21U);
   for (char const* const phase : {"gradients", "update", "refreshes", "waiting"}) {
     double before = 0;
-    for (auto const& one : said) {
+    for (auto const& one : report) {
       double const seconds = one.at("round_seconds").at(phase);
       EXPECT_GE(seconds, before) << phase;
       before = seconds;
@@ -276,12 +276,12 @@ TEST_F(TrainTest, ReportsSecondsOfStages) {
   EXPECT_EQ(seconds.at("wait_apply"), 0);
   EXPECT_LT(all, 600);  // the unit is seconds, not a smaller one
   // Lines of metrics have the seconds so far.
-  auto said = lines("run", "stage_seconds");
-  EXPECT_EQ(said.size(), 3U);
-  said.push_back(summary);
+  auto report = lines("run", "stage_seconds");
+  EXPECT_EQ(report.size(), 3U);
+  report.push_back(summary);
   for (auto const& [stage, in_all] : seconds.items()) {
     double before = 0;
-    for (auto const& one : said) {
+    for (auto const& one : report) {
       double const so_far = one.at("stage_seconds").at(stage);
       EXPECT_EQ(so_far > 0, in_all > 0) << stage;
       EXPECT_GE(so_far, before) << stage;
@@ -294,9 +294,9 @@ TEST_F(TrainTest, ReportsSecondsOfStages) {
 TEST_F(TrainTest, ReportsWaitSeconds) {
   auto const summary = run("run", {"run.ranks=2", "train.steps=5", "run.report_every=1"});
   double before = 0;
-  auto const said = lines("run", "wait_seconds");
-  EXPECT_EQ(said.size(), 5U);
-  for (auto const& line : said) {
+  auto const report = lines("run", "wait_seconds");
+  EXPECT_EQ(report.size(), 5U);
+  for (auto const& line : report) {
     double const waited = line.at("wait_seconds");
     EXPECT_GT(waited, before);
     EXPECT_LE(waited, line.at("stage_seconds").at("wait_ready").get<double>() + 1e-9);  // of rounding

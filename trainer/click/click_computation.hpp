@@ -14,6 +14,7 @@
 
 namespace gpups::trainer {
 
+// The computation of one rank, with the memory that it uses. One thread at a time.
 class ClickComputation {
  public:
   // `model` must outlive this object.

@@ -152,7 +152,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
   if (config.model.min_count > 0) {
     auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.min_count));
     plan.push_back({.what = "frequent values", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
-    features.tell_apart(frequent);
+    features.merge_rare_values(frequent);
   }
 
   auto const tables = click_tables(model, config, 1);

@@ -18,6 +18,7 @@ struct Predictions {
   std::vector<std::int64_t> losses;  // (n), in units of 2^-30, with the labels of the samples
 };
 
+// Computes predictions, with memory that is reused from call to call. One thread at a time.
 class ClickPredictor {
  public:
   // `model` and `dense` must outlive this object.

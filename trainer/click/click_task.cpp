@@ -68,7 +68,7 @@ ClickTask::ClickTask(ClickData const& data, Config const& config, TaskContext co
       dense_(make_click_layers(model_, config, context)) {
   if (config.model.min_count == 0) return;
   auto const min_count = static_cast<std::uint32_t>(config.model.min_count);
-  model_.features().tell_apart(data.frequent_values(model_.features(), min_count));
+  model_.features().merge_rare_values(data.frequent_values(model_.features(), min_count));
 }
 
 std::vector<TableOptions> ClickTask::tables() const { return click_tables(model_, config_, context_.schedule_steps); }

@@ -13,6 +13,7 @@
 
 namespace gpups::trainer {
 
+// An estimate that keys are added to.
 class DistinctCount {
  public:
   void add(Key key) {

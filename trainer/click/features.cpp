@@ -27,8 +27,9 @@ std::size_t find_category(Layout const& layout, std::string_view name, std::stri
   auto const& all = layout.categories;
   auto const found =
       std::find_if(all.begin(), all.end(), [name](CategoryField const& field) { return field.name == name; });
+  GPUPS_REQUIRE(!all.empty(), "{} has '{}' (the data has no categories): remove the setting", setting, name);
   GPUPS_REQUIRE(found != all.end(), "{} has '{}' (the data has no category of this name): use one of {} to {}", setting,
-                name, all.empty() ? "none" : all.front().name, all.empty() ? "none" : all.back().name);
+                name, all.front().name, all.back().name);
   return static_cast<std::size_t>(found - all.begin());
 }
 
@@ -144,7 +145,7 @@ EntryPlan Features::make_plan(std::size_t part) const {
   return plan;
 }
 
-void Features::tell_apart(FrequentValues const& values) {
+void Features::merge_rare_values(FrequentValues const& values) {
   for (EntryPlan& plan : plans_) plan.frequent = &values;
 }
 

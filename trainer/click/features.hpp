@@ -96,9 +96,9 @@ class Features {
   std::vector<KeyEstimate> estimate_keys(Samples const& samples, std::uint64_t first, std::uint64_t count,
                                          std::uint64_t batch) const;
 
-  // Makes all other values of a category share one row. `values` must outlive this object. REQUIRES: make() was not
-  // called yet.
-  void tell_apart(FrequentValues const& values);
+  // Merges the values of a category that are not in `values`: they share one row. `values` must outlive this object.
+  // REQUIRES: make() was not called yet.
+  void merge_rare_values(FrequentValues const& values);
 
   // Returns the input of a batch of samples. Blocks until it is on the stream's device.
   ClickInput make(Stream& stream, SampleBatch const& samples, RowDropout const& dropout = {}) const;

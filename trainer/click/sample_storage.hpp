@@ -15,6 +15,7 @@
 
 namespace gpups::trainer {
 
+// The blocks, with the layout and the number of their samples.
 class SampleStorage {
  public:
   // Keeps blocks of make_block() in memory. digests: kernels::checksum() of each. All blocks but the last are full.

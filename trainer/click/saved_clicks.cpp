@@ -59,7 +59,7 @@ SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> co
   model_ = std::make_unique<ClickModel>(layout, config.model, seed, statistics_);
   if (config.model.min_count > 0) {
     frequent_ = frequent_values(blobs);
-    model_->features().tell_apart(frequent_);
+    model_->features().merge_rare_values(frequent_);
   }
   dense_ = std::make_unique<DenseLayers>(make_click_layers(
       *model_, config,

@@ -41,7 +41,7 @@ class RowParser {
       ++out_.samples;
       return at_;
     }
-    subtract_residual();
+    remove_bad_line();
     auto const* const stop = static_cast<char const*>(std::memchr(at, '\n', static_cast<std::size_t>(end_ - at)));
     wrong = why_bad(std::string_view(at, static_cast<std::size_t>(stop - at)));
     return stop + 1;
@@ -149,7 +149,7 @@ class RowParser {
   }
 
   // Removes the values that a bad line has added.
-  void subtract_residual() {
+  void remove_bad_line() {
     if (!lists_) return;
     out_.offsets.resize(out_.samples * layout_.categories.size() + 1);
     out_.values.resize(out_.offsets.back());

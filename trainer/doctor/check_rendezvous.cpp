@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kTokenLeast = 16;  // bytes that nobody can guess
 constexpr int kPortLeast = 1024;         // lower ports are reserved for root
 
-bool meets_on_loopback(RendezvousFacts const& meeting) {
-  return std::all_of(meeting.hosts.begin(), meeting.hosts.end(), [](auto const& host) { return host.loopback; });
+bool joins_over_loopback(RendezvousFacts const& rendezvous) {
+  return std::all_of(rendezvous.hosts.begin(), rendezvous.hosts.end(), [](auto const& host) { return host.loopback; });
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Findings check_token(Facts const& facts) {
   RendezvousFacts const& m = facts.rendezvous;
   if (!m.token) {
     if (m.launcher.empty() || m.hosts.empty()) return {};
-    if (meets_on_loopback(m)) return {ok("there is no token: ranks join through the loopback interface only")};
+    if (joins_over_loopback(m)) return {ok("there is no token: ranks join through the loopback interface only")};
     return {
         problem("there is no token (anybody on the network could join as a rank): write 32 random bytes, as text, to "
                 "a file that only you can read, and set GPUPS_TOKEN_FILE to its path on all ranks")};

@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls `deed` and adds the message of an exception to the errors.
-template <class Deed>
-void attempt(RunFacts& facts, Deed deed) {
+// Calls `call`, and adds the message of an exception to the errors.
+template <class Call>
+void attempt(RunFacts& facts, Call call) {
   try {
-    deed();
+    call();
   } catch (std::exception const& error) {
     facts.errors.emplace_back(error.what());
   }

@@ -20,14 +20,14 @@ double dot(float const* a, float const* b, std::size_t n) {
 
 std::vector<Neighbour> nearest(MatrixView<float const> rows, std::uint32_t entity, std::size_t count) {
   GPUPS_ASSERT(rows.device().is_host() && entity < rows.rows());
-  float const* const asked = rows.row(entity);
-  double const asked_norm = std::sqrt(dot(asked, asked, rows.columns()));
+  float const* const query = rows.row(entity);
+  double const query_norm = std::sqrt(dot(query, query, rows.columns()));
   std::vector<Neighbour> all;
   for (std::uint32_t e = 0; e < rows.rows(); ++e) {
     if (e == entity) continue;
     float const* const row = rows.row(e);
-    double const norms = asked_norm * std::sqrt(dot(row, row, rows.columns()));
-    all.push_back({e, norms > 0 ? dot(asked, row, rows.columns()) / norms : 0});
+    double const norms = query_norm * std::sqrt(dot(row, row, rows.columns()));
+    all.push_back({e, norms > 0 ? dot(query, row, rows.columns()) / norms : 0});
   }
   auto const last = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
   std::partial_sort(all.begin(), last, all.end(), [](Neighbour const& a, Neighbour const& b) {

@@ -20,9 +20,9 @@ RankingFilter::RankingFilter(std::initializer_list<std::span<Triple const>> spli
   }
   std::sort(facts.begin(), facts.end());
   facts.erase(std::unique(facts.begin(), facts.end()), facts.end());
-  for (auto const& [asked, answer] : facts) {
-    if (questions_.empty() || questions_.back() != asked) {
-      questions_.push_back(asked);
+  for (auto const& [question, answer] : facts) {
+    if (questions_.empty() || questions_.back() != question) {
+      questions_.push_back(question);
       offsets_.push_back(static_cast<std::uint32_t>(answers_.size()));
     }
     answers_.push_back(answer);

@@ -43,7 +43,7 @@ std::vector<Rating> numbered(Lines const& lines, RatingSet& set) {
   return ratings;
 }
 
-void say_unknown(RatingSet& set, std::string_view name) {
+void add_notice_of_unknown(RatingSet& set, std::string_view name) {
   auto const& split = set.split(name);
   auto const unknown = std::count_if(split.begin(), split.end(), [&set](Rating const& r) {
     return r.row >= set.known_rows || r.column >= set.known_columns;
@@ -97,8 +97,8 @@ RatingSet read_ratings(DataConfig const& config) {
   set.known_columns = set.columns.size();
   set.valid = numbered(valid, set);
   set.test = numbered(test, set);
-  say_unknown(set, "valid");
-  say_unknown(set, "test");
+  add_notice_of_unknown(set, "valid");
+  add_notice_of_unknown(set, "test");
   return set;
 }
 

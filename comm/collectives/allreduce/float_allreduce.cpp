@@ -9,8 +9,8 @@ namespace gpups::comm {
 namespace {
 
 // Returns the part of the signature that has the algorithm, which the caller or the environment sets, and the format.
-std::string how(AllreduceOptions const& asked, AllreduceOptions const& taken) {
-  char const* const by = asked.algorithm == taken.algorithm ? "" : " (GPUPS_ALLREDUCE_ALGORITHM)";
+std::string how(AllreduceOptions const& given, AllreduceOptions const& taken) {
+  char const* const by = given.algorithm == taken.algorithm ? "" : " (GPUPS_ALLREDUCE_ALGORITHM)";
   return taken.algorithm + by + " in " + name_of(taken.format);
 }
 

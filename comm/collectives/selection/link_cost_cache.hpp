@@ -11,6 +11,7 @@
 
 namespace gpups::comm {
 
+// The cache in one folder. Does not throw if files cannot be read or written.
 class LinkCostCache {
  public:
   // With an empty folder name, nothing is cached.

@@ -37,7 +37,7 @@ struct StreamInput {
   View<T> residual = {};             // (size): receives losses; empty: losses are dropped
   std::shared_ptr<void const> keep;  // owns all arrays
   View<T const> array = {};          // (size), in place of a list
-  bool array_stays = false;          // the sums are not written over the array
+  bool keeps_array = false;          // the sums are not written over the array
 };
 
 // The sum, equal on all ranks: streams whose ranges follow each other. Streams of the same range are terms that are

@@ -34,13 +34,13 @@ template <class T>
 Streams own_slice_stream(Communicator& comm, StreamInput<T>& terms, Slice slice) {
   Streams mine;
   if constexpr (std::is_same_v<T, float>) {
-    bool const loses_nothing = terms.form.values == kernels::StreamValues::kFloat;
-    if (terms.array_stays && loses_nothing) {
+    bool const is_lossless = terms.form.values == kernels::StreamValues::kFloat;
+    if (terms.keeps_array && is_lossless) {
       mine.add(comm.me(), {terms.keep, nullptr},
                kernels::view_in_place(terms.array.slice(slice.first, slice.size), slice.first));
       return mine;
     }
-    if (terms.array.empty() && loses_nothing) {
+    if (terms.array.empty() && is_lossless) {
       auto listed = kernels::view_in_place(terms.stream, {terms.indices, terms.values, slice.first, slice.size});
       auto memory = std::make_shared<Bytes const>(std::move(listed.positions));
       mine.add(comm.me(), std::move(memory), std::move(listed.view));

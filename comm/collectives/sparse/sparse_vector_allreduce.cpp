@@ -146,7 +146,7 @@ CoTask<> allreduce_array_as_stream(Communicator& comm, DenseAllreduce sum, Strea
 
 CoTask<> dsar_array(Communicator& comm, DenseAllreduce sum) {
   HostArray host = co_await on_host(comm, sum, WireFormat::kFloat);
-  host.terms.array_stays = host.sums.data() != host.terms.array.data();
+  host.terms.keeps_array = host.sums.data() != host.terms.array.data();
   DsarOutput const owners{.into = host.sums,
                           .keep = host.terms.keep,
                           .format = wire_format(sum.format),

@@ -154,7 +154,7 @@ struct Forged {
       links.emplace_back(Socket(ends[0]), ConnectionSide::kRankZero);
       *other = Connection(Socket(ends[1]), ConnectionSide::kOther);
     }
-    zero = make_heartbeat_hub(Rank{0}, 3, std::move(links), {.peer_timeout_s = 60});
+    zero = make_failure_detector(Rank{0}, 3, std::move(links), {.peer_timeout_s = 60});
     zero->subscribe(log.events());
   }
   // Returns the next membership update that rank 2 receives.
@@ -171,14 +171,14 @@ struct Forged {
 };
 
 TEST(FailureDetector, InvalidMessageMakesSenderLost) {
-  auto const wrong = [](std::function<void(Connection&)> const& say) {
+  auto const wrong = [](std::function<void(Connection&)> const& send) {
     Forged job;
-    say(job.one);
+    send(job.one);
     (void)job.one.exchange();
     EXPECT_THAT(job.log.in_order(1), ElementsAre("1 lost: it sent an invalid message"));
-    MembershipUpdate const told = job.next_update_for_two();
-    EXPECT_EQ(told.rank, Rank{1});
-    EXPECT_EQ(told.why, "it sent an invalid message");
+    MembershipUpdate const update = job.next_update_for_two();
+    EXPECT_EQ(update.rank, Rank{1});
+    EXPECT_EQ(update.why, "it sent an invalid message");
   };
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\0')); });
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\xff')); });

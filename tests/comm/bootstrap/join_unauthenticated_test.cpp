@@ -36,12 +36,12 @@ TEST(UnauthenticatedPeers, DoNotDisturbJob) {
   int const port = free_port();
   auto zero = start_join(request_of(0, 2, port));
   std::vector<Socket> peers;
-  for (std::string const& said :
+  for (std::string const& bytes :
        {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string(1000, '\xff'), std::string(),
         make_handshake(kJoinProtocol + 1), make_handshake() + std::string(1000, '\xff'),
         make_handshake() + std::string(37, '\0'), make_handshake()}) {
     peers.push_back(connect_to(port));
-    send_all(peers.back(), said);
+    send_all(peers.back(), bytes);
   }
   for (int i = 0; i < 300; ++i) peers.push_back(connect_to(port));  // more than the limit of pending connections
   auto one = start_join(request_of(1, 2, port));
@@ -60,11 +60,11 @@ TEST(UnauthenticatedPeers, WithOtherTokenAreRejectedAtOnce) {
   auto one = start_join(request_of(1, 2, port));
   EXPECT_EQ(one.get().error, "");
   EXPECT_EQ(zero.get().error, "");
-  std::string const said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, HasSubstr("gpups: rejected 127.0.0.1:"));
-  EXPECT_THAT(said, HasSubstr("which claims to be rank 1 (its token differs from the token of rank 0)"));
-  EXPECT_THAT(said + error, Not(HasSubstr("a guess")));
-  EXPECT_THAT(said + error, Not(HasSubstr("the token of the tests")));
+  std::string const output = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(output, HasSubstr("gpups: rejected 127.0.0.1:"));
+  EXPECT_THAT(output, HasSubstr("which claims to be rank 1 (its token differs from the token of rank 0)"));
+  EXPECT_THAT(output + error, Not(HasSubstr("a guess")));
+  EXPECT_THAT(output + error, Not(HasSubstr("the token of the tests")));
 }
 
 TEST(UnauthenticatedPeers, AreListedIfRanksAreMissing) {

@@ -214,19 +214,19 @@ TEST_P(BulkConformance, MemoryIsRequestedWhenDataArrives) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   std::vector<std::uint8_t> target;
-  int asked = 0;
+  int allocations = 0;
   Transfer const received = ends[1]->receive(stream, rank(0), 0, 100, [&] {
-    ++asked;
+    ++allocations;
     target.resize(100);
     return target.data();
   });
   for (int i = 0; i < 10; ++i) ends[1]->progress();
-  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(allocations, 0);
   auto const source = bytes(100, 1);
   Transfer const sent = ends[0]->send(stream, rank(1), 0, source.data(), 100);
   await(ends, *ends[1], received);
   await(ends, *ends[0], sent);
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(allocations, 1);
   EXPECT_EQ(target, source);
 }
 
@@ -234,9 +234,9 @@ TEST_P(BulkConformance, FalseSizeTakesNoMemory) {
   std::vector<std::uint8_t> const source(100);
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
-  bool asked = false;
+  bool allocations = false;
   ends[1]->receive(stream, rank(0), 0, std::size_t{1} << 60, [&]() -> void* {
-    asked = true;
+    allocations = true;
     return nullptr;
   });
   ends[0]->send(stream, rank(1), 0, source.data(), 100);
@@ -245,7 +245,7 @@ TEST_P(BulkConformance, FalseSizeTakesNoMemory) {
         for (;;) ends[1]->progress();
       },
       PeerError);
-  EXPECT_FALSE(asked);
+  EXPECT_FALSE(allocations);
 }
 
 TEST_P(BulkConformance, SecondTransferWithSameTagIsSenderError) {

@@ -44,7 +44,7 @@ TEST(BulkRoutes, TransfersUseExpectedRoute) {
     move(ends);
     EXPECT_EQ(hub->moved, 1U);
   }
-  auto const blind = std::make_shared<StagingCarrier>(links[0]);
+  auto const blind = std::make_shared<ForwardingActiveMessages>(links[0]);
   {
     Ends ends;
     ends.push_back(make_ucx_bulk_transport(blind));
@@ -52,11 +52,11 @@ TEST(BulkRoutes, TransfersUseExpectedRoute) {
     move(ends);
     EXPECT_EQ(blind->pieces, 3U);
   }
-  auto const sees = std::make_shared<StagingCarrier>(links[0], true);
+  auto const sees = std::make_shared<ForwardingActiveMessages>(links[0], true);
   for (bool const receiver_sees : {true, false}) {
     Ends ends;  // the sender offers what it might send by a fabric
     ends.push_back(make_ucx_bulk_transport(sees, fabric(0)));
-    ends.push_back(make_ucx_bulk_transport(std::make_shared<StagingCarrier>(links[1], receiver_sees)));
+    ends.push_back(make_ucx_bulk_transport(std::make_shared<ForwardingActiveMessages>(links[1], receiver_sees)));
     move(ends);
     EXPECT_EQ(sees->pieces, receiver_sees ? 1U : 4U);  // in one piece, and then in three
   }

@@ -80,9 +80,9 @@ TEST(Communicator, FixedSizeMessagesKeepOrder) {
     comm.send(other(comm, 1), word(7));
     auto sent = comm.send_fixed(other(comm, 1), none->view(), none);
     auto known = comm.receive_fixed(other(comm, 1), its->view(), its);
-    auto told = comm.receive(other(comm, 1), 100);
+    auto received = comm.receive(other(comm, 1), 100);
     auto empty = comm.receive_fixed(other(comm, 1), none->view(), none);
-    EXPECT_EQ(word_in(co_await told), 7U);
+    EXPECT_EQ(word_in(co_await received), 7U);
     co_await known;
     EXPECT_EQ(word_in(*its), 1 - number(comm.me()));
     co_await empty;

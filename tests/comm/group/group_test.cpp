@@ -21,7 +21,7 @@ class Counter {
  public:
   explicit Counter(Group const& group) : impl_(group.impl()) {
     impl_.transport->on_arrival([this] { impl_.driver->wake(); });
-    impl_.driver->start([this] { return turn(); });
+    impl_.driver->start([this] { return progress(); });
   }
   ~Counter() {
     impl_.driver->stop();
@@ -33,7 +33,7 @@ class Counter {
   }
 
  private:
-  bool turn() {
+  bool progress() {
     if (lost_) return false;
     try {
       bool any = false;

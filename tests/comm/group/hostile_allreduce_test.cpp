@@ -10,20 +10,22 @@
 namespace gpups::test {
 namespace {
 
-struct RunMessage {
-  std::uint64_t run;
+struct OpMessage {
+  std::uint64_t sequence_number;
   comm::CollectiveHeader header;
 };
 comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::CollectiveKind::kSumIntegers, .elements = elements};
 }
-RunMessage sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
+OpMessage sum_of(std::uint64_t sequence_number, std::uint64_t elements) {
+  return {sequence_number, {.signature = sum_of(elements)}};
+}
 
-// A message of run 0 inside its header, and a message whose data follow as bulk data.
-RunMessage message_of(std::uint64_t index, std::string const& bytes) {
+// A message of collective 0 inside its header, and a message whose data follow as bulk data.
+OpMessage message_of(std::uint64_t index, std::string const& bytes) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
-RunMessage bulk_of(std::uint64_t index, std::uint64_t size) {
+OpMessage bulk_of(std::uint64_t index, std::uint64_t size) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = size}}};
 }
 // Packed integers of one byte each, all equal; by default as many as a slice of two ranks has.
@@ -37,7 +39,7 @@ std::string packed(char word, std::size_t words = kSlice) {
 
 class HostileAllreduce : public HostilePeer {
  protected:
-  static void send(RawPeer& peer, RunMessage const& message) { peer.send(message.run, message.header); }
+  static void send(RawPeer& peer, OpMessage const& message) { peer.send(message.sequence_number, message.header); }
   // Sums so many integers on this rank and returns the error. The second half is the peer's slice.
   std::string sum(std::size_t words = kWords) {
     values_.assign(words, 1);
@@ -72,7 +74,7 @@ TEST_F(HostileAllreduce, RejectsShortSumInTwoMessages) {
   send(peer_, sum_of(0, 3));
   send(peer_, message_of(0, packed(10, 3)));
   send(peer_, message_of(1, packed(10, 3)));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than are due"), std::string::npos);
 }
 
@@ -101,12 +103,12 @@ TEST_F(HostileAllreduce, RejectsShortArrayOfWrongSize) {
 
 TEST_F(HostileAllreduce, AnnouncedSumTakesNoMemory) {
   send(peer_, sum_of(0, comm::kSumElementsMax));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
 }
 
 TEST_F(HostileAllreduce, RejectsTooManySumsAhead) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
   expect_rejected("started allreduce 64 too early or out of order: its next one is 64, and 0 is the next of rank 0");
 }
@@ -169,16 +171,16 @@ TEST_F(HostileAllreduce, RejectsTooManyMessages) {
   send(peer_, message_of(0, packed(10)));
   send(peer_, message_of(1, packed(22)));
   send(peer_, message_of(2, packed(1)));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   expect_sum_rejected("sent more messages of allreduce 0 than are due");
 }
 
 TEST_F(HostileAllreduce, RejectsTooManyWaitingMessages) {
   send(peer_, sum_of(0, kWords));
-  EXPECT_EQ(turn(), "");
+  EXPECT_EQ(progress(), "");
   for (std::uint64_t i = 0; i <= comm::kUnexpectedMax; ++i) {
     send(peer_, message_of(i, "x"));
-    peer_.let_turn();
+    peer_.progress_rank_0();
   }
   expect_rejected("where 1024 is due, and 1024 messages of it are unread");
 }
@@ -243,7 +245,7 @@ TEST_F(HostileAllreduce, RejectsTruncatedHeaders) {
     Store store(peer.group(), {.threads = 1});
     table_ = store.add_table({.name = "t", .dim = 4});
     peer.send_header(0, good.substr(0, length));
-    EXPECT_NE(turn(store).find("sent an invalid header of a collective"), std::string::npos) << length;
+    EXPECT_NE(progress(store).find("sent an invalid header of a collective"), std::string::npos) << length;
   }
 }
 

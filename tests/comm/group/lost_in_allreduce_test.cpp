@@ -41,15 +41,15 @@ void sum_until_lost(Group const& group, std::size_t elements) {
 // Sends the signal after this time, at the start or during a sum. All other ranks must report the loss within the
 // limit.
 void lose(int signal, std::size_t elements, std::chrono::milliseconds after, double limit_s) {
-  int told[2];
-  ASSERT_EQ(pipe(told), 0);
+  int ready_pipe[2];
+  ASSERT_EQ(pipe(ready_pipe), 0);
   auto const pids = start_ranks(kRanks, {.peer_timeout_s = kPeerTimeout_s}, [&](Group const& group) {
     char const is_ready = 'r';
-    if (group.rank() == kVictim) (void)!write(told[1], &is_ready, 1);
+    if (group.rank() == kVictim) (void)!write(ready_pipe[1], &is_ready, 1);
     sum_until_lost(group, elements);
   });
   char byte;
-  ASSERT_EQ(read(told[0], &byte, 1), 1);
+  ASSERT_EQ(read(ready_pipe[0], &byte, 1), 1);
   std::this_thread::sleep_for(after);
   pid_t const victim = pids[number(kVictim)];
   auto const lost_at = Clock::now();
@@ -61,8 +61,8 @@ void lose(int signal, std::size_t elements, std::chrono::milliseconds after, dou
   EXPECT_LT(std::chrono::duration<double>(Clock::now() - lost_at).count(), limit_s);
   kill(victim, SIGKILL);
   EXPECT_FALSE(wait_success(victim));
-  ::close(told[0]);
-  ::close(told[1]);
+  ::close(ready_pipe[0]);
+  ::close(ready_pipe[1]);
 }
 
 TEST(LostInAllreduce, AllRanksReportKilledRank) {

@@ -106,19 +106,19 @@ TEST(ProgressDriver, ProgressExtendsWait) {
 }
 
 TEST_P(ThreadedDriver, WakeMakesProgressAndChecksCondition) {
-  std::atomic<int> said = 0, heard = 0;
+  std::atomic<int> sent = 0, received = 0;
   driver_->start([&] {
-    heard = said.load();
+    received = sent.load();
     return false;
   });
   std::thread other([&] {
-    while (said < 1000) {
-      ++said;
+    while (sent < 1000) {
+      ++sent;
       driver_->wake();
-      while (heard < said) std::this_thread::yield();
+      while (received < sent) std::this_thread::yield();
     }
   });
-  EXPECT_TRUE(driver_->wait([&] { return heard == 1000; }, 60));
+  EXPECT_TRUE(driver_->wait([&] { return received == 1000; }, 60));
   other.join();
   driver_->stop();
 }

@@ -22,7 +22,7 @@ struct Node {
   explicit Node(Group const& g) : group(g), impl(g.impl()) {
     impl.transport->on_arrival([this] { impl.driver->wake(); });
     impl.bulk->on_arrival([this] { impl.driver->wake(); });
-    impl.driver->start([this] { return turn(); });
+    impl.driver->start([this] { return progress(); });
   }
   ~Node() {
     impl.driver->stop();
@@ -30,7 +30,7 @@ struct Node {
     impl.bulk->on_arrival(nullptr);
   }
 
-  bool turn() {
+  bool progress() {
     if (!error.empty()) return false;
     try {
       bool any = impl.bulk->progress();
@@ -105,11 +105,11 @@ TEST(Simulation, EveryOptionChangesTheRun) {
 }
 
 TEST(Simulation, DigestIncludesMessages) {
-  auto const digest = [](std::string const& said) {
+  auto const digest = [](std::string const& message) {
     auto const group = Group::simulated(1, {});
     run_ranks(group, [&](Group const& member) {
       Node node(member);
-      node.send_all(said);
+      node.send_all(message);
       node.wait([&] { return !node.got.empty(); });
     });
     return comm::event_digest(group.front());
@@ -120,7 +120,7 @@ TEST(Simulation, DigestIncludesMessages) {
 
 // The order of two senders' messages, and the order in which ranks end, depend on the seed.
 TEST(Simulation, RanksFinishInAnyOrder) {
-  std::set<std::vector<Rank>> heard, ended;
+  std::set<std::vector<Rank>> arrived, ended;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::vector<Rank> order, ends;
     run_ranks(Group::simulated(3, {.seed = seed, .stall_probability = 0.5}), [&](Group const& member) {
@@ -138,10 +138,10 @@ TEST(Simulation, RanksFinishInAnyOrder) {
       });
       ends.push_back(member.rank());
     });
-    heard.insert(order);
+    arrived.insert(order);
     ended.insert(ends);
   }
-  EXPECT_EQ(heard.size(), 2U);
+  EXPECT_EQ(arrived.size(), 2U);
   EXPECT_EQ(ended.size(), 6U);
 }
 

@@ -25,7 +25,7 @@ TEST(ControlChannel, GathersInRankOrder) {
     } else {
       EXPECT_TRUE(all.empty());
     }
-    EXPECT_EQ(channel.wait_broadcast(channel.rank() == 0 ? "good" : "not heard"), "good");
+    EXPECT_EQ(channel.wait_broadcast(channel.rank() == 0 ? "good" : "ignored"), "good");
     EXPECT_EQ(channel.wait_allgather(std::string(static_cast<std::size_t>(channel.rank()), 'x')),
               (std::vector<std::string>{"", "x", "xx"}));
   });
@@ -53,20 +53,20 @@ TEST(ControlChannel, PassesOnUnreadMessages) {
   auto const groups = Group::threads(3);
   for (int const rank : {1, 2}) {
     auto& transport = *groups[static_cast<std::size_t>(rank)].impl().transport;
-    for (char const* what : {" talks", " goes on", " and on"}) {
+    for (char const* what : {" first", " second", " third"}) {
       ASSERT_TRUE(transport.send(Rank{0}, std::to_string(rank) + what));
     }
   }
   auto& mine = groups[0].impl().transport;
   ControlChannel channel(*mine);
-  EXPECT_EQ(channel.wait_receive(1), "1 talks");
-  EXPECT_EQ(channel.wait_receive(2), "2 talks");
+  EXPECT_EQ(channel.wait_receive(1), "1 first");
+  EXPECT_EQ(channel.wait_receive(2), "2 first");
   ReplayingTransport resumed(std::move(mine), channel.take_unread());
-  ASSERT_TRUE(groups[1].impl().transport->send(Rank{0}, "1 for ever"));
-  std::vector<std::string> said[3];
-  while (auto const message = resumed.receive()) said[number(message->from)].push_back(message->body);
-  EXPECT_EQ(said[1], (std::vector<std::string>{"1 goes on", "1 and on", "1 for ever"}));
-  EXPECT_EQ(said[2], (std::vector<std::string>{"2 goes on", "2 and on"}));
+  ASSERT_TRUE(groups[1].impl().transport->send(Rank{0}, "1 last"));
+  std::vector<std::string> received[3];
+  while (auto const message = resumed.receive()) received[number(message->from)].push_back(message->body);
+  EXPECT_EQ(received[1], (std::vector<std::string>{"1 second", "1 third", "1 last"}));
+  EXPECT_EQ(received[2], (std::vector<std::string>{"2 second", "2 third"}));
   EXPECT_TRUE(channel.take_unread().empty());
 }
 

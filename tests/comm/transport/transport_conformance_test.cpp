@@ -175,8 +175,8 @@ TEST_P(TransportConformance, ErrorComesAfterEarlierMessages) {
   ends[1]->fail(rank(1), "no memory");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(await(*ends[0]).body, std::to_string(i));
   for (std::size_t other : {0, 2}) {
-    std::string const said = await_error(*ends[other], rank(1));
-    EXPECT_NE(said.find("rank 1 is lost"), std::string::npos) << said;
+    std::string const error = await_error(*ends[other], rank(1));
+    EXPECT_NE(error.find("rank 1 is lost"), std::string::npos) << error;
     EXPECT_NE(error_of([&] { ends[other]->send(rank(1), "x"); }, rank(1)).find("no memory"), std::string::npos);
   }
 }
@@ -255,7 +255,7 @@ TEST_P(TransportConformance, AllRanksExchangeConcurrently) {
 TEST_P(TransportConformance, FailureReachesAllRanks) {
   constexpr std::size_t kRanks = 4;
   Ends const ends = make(kRanks);
-  std::atomic<int> told = 0;
+  std::atomic<int> informed = 0;
   auto const run = [&](Transport& end) {
     if (end.rank() == rank(2)) {
       for (int i = 0; i < 500; ++i) end.send(rank(static_cast<std::size_t>(i) % kRanks), "x");
@@ -269,13 +269,13 @@ TEST_P(TransportConformance, FailureReachesAllRanks) {
     } catch (PeerError const& error) {
       EXPECT_EQ(error.peer(), rank(2));
       EXPECT_NE(std::string(error.what()).find("by design"), std::string::npos) << error.what();
-      ++told;
+      ++informed;
     }
   };
   std::vector<std::thread> threads;
   for (auto const& end : ends) threads.emplace_back([&] { run(*end); });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(informed, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TransportConformance, testing::ValuesIn(all_transports().begin(), all_transports().end()),

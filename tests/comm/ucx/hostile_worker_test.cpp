@@ -46,22 +46,22 @@ class HostileLink : public testing::Test {
   void expect_wrong(char const* words) {
     expect_peer_error([this] { bulk->progress(); }, words);
   }
-  std::shared_ptr<test::FakeActiveMessages> const carrier = std::make_shared<test::FakeActiveMessages>(3);
-  std::unique_ptr<Transport> transport = make_ucx_transport(carrier, nullptr);
-  std::unique_ptr<BulkTransport> bulk = make_ucx_bulk_transport(carrier);
+  std::shared_ptr<test::FakeActiveMessages> const messages = std::make_shared<test::FakeActiveMessages>(3);
+  std::unique_ptr<Transport> transport = make_ucx_transport(messages, nullptr);
+  std::unique_ptr<BulkTransport> bulk = make_ucx_bulk_transport(messages);
 };
 
 TEST_F(HostileLink, BoundsMemoryOfAnnouncedMessages) {
-  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
-  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
-  carrier->deliver_remote_message(kPeer, 1);
-  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
-  carrier->end_all();
+  for (int i = 0; i < 2; ++i) messages->deliver_remote_message(kPeer, kMessageBytesMax);
+  EXPECT_EQ(messages->bytes_requested(), 2 * kMessageBytesMax);
+  messages->deliver_remote_message(kPeer, 1);
+  EXPECT_EQ(messages->bytes_requested(), 2 * kMessageBytesMax);
+  messages->end_all();
   expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, FailedConnectionIsLoss) {
-  carrier->break_connection(kPeer);
+  messages->break_connection(kPeer);
   expect_peer_error(
       [this] {
         for (;;) transport->receive();
@@ -70,35 +70,35 @@ TEST_F(HostileLink, FailedConnectionIsLoss) {
 }
 
 TEST_F(HostileLink, ReasonOfPeerReplacesConnectionError) {
-  carrier->break_connection(kPeer);
+  messages->break_connection(kPeer);
   EXPECT_FALSE(transport->receive());
-  carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "no memory");
+  messages->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "no memory");
   expect_lost("no memory");
 }
 
 TEST_F(HostileLink, RejectsTooLongMessage) {
-  carrier->deliver_remote_message(kPeer, ~std::size_t{0});
-  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  messages->deliver_remote_message(kPeer, ~std::size_t{0});
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, BoundAppliesToEachRank) {
-  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
-  carrier->deliver_message(kOther, "x");
+  for (int i = 0; i < 2; ++i) messages->deliver_remote_message(kPeer, kMessageBytesMax);
+  messages->deliver_message(kOther, "x");
   EXPECT_EQ(transport->receive()->body, "x");
 }
 
 TEST_F(HostileLink, RejectsLargeControlMessages) {
   for (auto const kind : {AmKind::kCredit, AmKind::kCreditRequest, AmKind::kEnd}) {
-    carrier->deliver_remote(kPeer, kind, 1, 0, 100);
+    messages->deliver_remote(kPeer, kind, 1, 0, 100);
   }
-  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, IgnoresMessagesInNameOfThisRank) {
-  carrier->deliver_message(Rank{0}, "x");
-  carrier->deliver(Rank{0}, AmKind::kEnd, 0, 0, "");
+  messages->deliver_message(Rank{0}, "x");
+  messages->deliver(Rank{0}, AmKind::kEnd, 0, 0, "");
   EXPECT_FALSE(transport->receive());
   EXPECT_TRUE(transport->send(Rank{0}, "y"));
   EXPECT_EQ(transport->receive()->body, "y");
@@ -106,22 +106,22 @@ TEST_F(HostileLink, IgnoresMessagesInNameOfThisRank) {
 
 TEST_F(HostileLink, RejectsCreditForUnsentBytes) {
   transport->send(kPeer, "abc");
-  carrier->deliver(kPeer, AmKind::kCredit, 1, 4);
+  messages->deliver(kPeer, AmKind::kCredit, 1, 4);
   expect_lost("returned credits for more than was sent");
 }
 
 TEST_F(HostileLink, RejectsLeaveOfAnotherRank) {
-  carrier->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
+  messages->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
   expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, RejectsFailureOfUnknownRank) {
-  carrier->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
+  messages->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
   expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, SanitizesReasonOfPeer) {
-  carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "\033[2J" + std::string(60000, 'x'));
+  messages->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "\033[2J" + std::string(60000, 'x'));
   try {
     transport->receive();
     ADD_FAILURE();
@@ -133,67 +133,67 @@ TEST_F(HostileLink, SanitizesReasonOfPeer) {
 
 TEST_F(HostileLink, SendsOneCreditMessageAtATime) {
   for (int i = 0; i < 1000; ++i) {
-    carrier->deliver_message(kPeer, "x");
+    messages->deliver_message(kPeer, "x");
     ASSERT_TRUE(transport->receive());
-    carrier->deliver(kPeer, AmKind::kCreditRequest, 0, 0);
+    messages->deliver(kPeer, AmKind::kCreditRequest, 0, 0);
   }
-  EXPECT_EQ(carrier->under_way(), 1U);
-  carrier->end_all();  // sends credit for all messages received meanwhile
-  ASSERT_EQ(carrier->sent.size(), 2U);
-  EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
+  EXPECT_EQ(messages->in_flight(), 1U);
+  messages->end_all();  // sends credit for all messages received meanwhile
+  ASSERT_EQ(messages->sent.size(), 2U);
+  EXPECT_EQ(messages->sent[0].number + messages->sent[1].number, 1000U);
 }
 
 TEST_F(HostileLink, PutsMessagesInOrder) {
-  carrier->deliver(kPeer, AmKind::kMessage, 2, 0, "c");
-  carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
+  messages->deliver(kPeer, AmKind::kMessage, 2, 0, "c");
+  messages->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
   EXPECT_FALSE(transport->receive());
-  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  messages->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   for (char const* const body : {"a", "b", "c"}) EXPECT_EQ(transport->receive()->body, body);
 }
 
 TEST_F(HostileLink, RejectsMessageReceivedTwice) {
-  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  messages->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   ASSERT_TRUE(transport->receive());
-  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  messages->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, RejectsDuplicateOfWaitingMessage) {
-  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
+  for (int i = 0; i < 2; ++i) messages->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
   expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, RejectsTooLargeMessageNumber) {
-  carrier->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
+  messages->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
   expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, ChangedDataEndsTransportAndBulk) {
-  carrier->change(kPeer);
+  messages->change(kPeer);
   expect_lost("it was changed");
   expect_wrong("it was changed");
 }
 
 TEST_F(HostileLink, FetchMayOutliveTransport) {
-  carrier->deliver_remote_message(kPeer, 10);
+  messages->deliver_remote_message(kPeer, 10);
   transport.reset();
-  carrier->end_all();
+  messages->end_all();
 }
 
 TEST_F(HostileLink, BoundsUnexpectedTransfers) {
   std::uint64_t tag = 0;
-  for (; tag < 2 * kTransfersAheadMax; ++tag) carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
+  for (; tag < 2 * kTransfersAheadMax; ++tag) messages->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
   EXPECT_NO_THROW(bulk->progress());
-  carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
+  messages->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
   expect_wrong("more than its credits allow");
 }
 
 TEST_F(HostileLink, BoundsUnexpectedBytes) {
   std::string const body(kEagerBytesMax, 'x');
   std::uint64_t const fit = 2 * kEagerBytesAheadMax / kEagerBytesMax;
-  for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, AmKind::kData, tag, 0, body);
+  for (std::uint64_t tag = 0; tag < fit; ++tag) messages->deliver(kPeer, AmKind::kData, tag, 0, body);
   EXPECT_NO_THROW(bulk->progress());
-  carrier->deliver(kPeer, AmKind::kData, fit, 0, body);
+  messages->deliver(kPeer, AmKind::kData, fit, 0, body);
   expect_wrong("more than its credits allow");
 }
 
@@ -201,9 +201,9 @@ TEST_F(HostileLink, ReceivedAndWithdrawnDataFreeRoom) {
   Stream stream(Device::host(), 1);
   std::string into(100, ' ');
   for (std::uint64_t tag = 0; tag < 1U << 17; ++tag) {
-    carrier->deliver(kPeer, AmKind::kData, tag, 0, std::string(100, 'x'));
+    messages->deliver(kPeer, AmKind::kData, tag, 0, std::string(100, 'x'));
     if (tag % 2 == 0) {
-      carrier->deliver(kPeer, AmKind::kBulkWithdrawn, tag, 0);
+      messages->deliver(kPeer, AmKind::kBulkWithdrawn, tag, 0);
     } else {
       ASSERT_TRUE(bulk->done(bulk->receive_into(stream, kPeer, tag, into.data(), into.size())));
     }
@@ -222,21 +222,21 @@ TEST_F(HostileLink, SendsNoMoreThanReceiverHasRoomFor) {
     ++sends;
   };
   for (std::size_t i = 0; i < 2 * kEagerBytesAheadMax / large.size(); ++i) send(large);
-  for (auto const& sent : carrier->sent) at_once += sent.protocol == AmProtocol::kEager ? sent.bytes : 0;
+  for (auto const& sent : messages->sent) at_once += sent.protocol == AmProtocol::kEager ? sent.bytes : 0;
   EXPECT_EQ(at_once, kEagerBytesAheadMax);
-  while (carrier->sent.size() == sends) send(small);
-  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax);
+  while (messages->sent.size() == sends) send(small);
+  EXPECT_EQ(messages->sent.size(), kTransfersAheadMax);
 
   // The receiver consumes some of the eager transfers, so there is room for as many.
-  carrier->deliver(kPeer, AmKind::kBulkCredit, 10, 10 * large.size());
-  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 1);
+  messages->deliver(kPeer, AmKind::kBulkCredit, 10, 10 * large.size());
+  EXPECT_EQ(messages->sent.size(), kTransfersAheadMax + 1);
   for (int i = 0; i < 20; ++i) send(small);
-  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 10);
-  EXPECT_EQ(carrier->sent.back().protocol, AmProtocol::kEager);
+  EXPECT_EQ(messages->sent.size(), kTransfersAheadMax + 10);
+  EXPECT_EQ(messages->sent.back().protocol, AmProtocol::kEager);
 }
 
 TEST_F(HostileLink, RejectsBulkCreditForUnsentData) {
-  carrier->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
+  messages->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
   expect_wrong("returned credits for more than was sent");
 }
 
@@ -245,24 +245,24 @@ TEST_F(HostileLink, SendsBulkCreditAfterReceiving) {
   std::string into(kEagerBytesMax, ' ');
   std::size_t const worth = kEagerBytesAheadMax / 4 / into.size();
   for (std::uint64_t tag = 0; tag < worth; ++tag) {
-    EXPECT_TRUE(carrier->sent.empty());
-    carrier->deliver(kPeer, AmKind::kData, tag, 1, std::string(into.size(), 'x'));
+    EXPECT_TRUE(messages->sent.empty());
+    messages->deliver(kPeer, AmKind::kData, tag, 1, std::string(into.size(), 'x'));
     bulk->receive_into(stream, kPeer, tag, into.data(), into.size());
   }
-  ASSERT_EQ(carrier->sent.size(), 1U);
-  EXPECT_EQ(carrier->sent[0].kind, AmKind::kBulkCredit);
-  EXPECT_EQ(carrier->sent[0].number, worth);
-  EXPECT_EQ(carrier->sent[0].count, worth * into.size());
+  ASSERT_EQ(messages->sent.size(), 1U);
+  EXPECT_EQ(messages->sent[0].kind, AmKind::kBulkCredit);
+  EXPECT_EQ(messages->sent[0].number, worth);
+  EXPECT_EQ(messages->sent[0].count, worth * into.size());
 }
 
 TEST_F(HostileLink, RejectsDuplicateData) {
-  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, AmKind::kData, 7, 0, 100000);
+  for (int i = 0; i < 2; ++i) messages->deliver_remote(kPeer, AmKind::kData, 7, 0, 100000);
   expect_wrong("the same data twice");
 }
 
 TEST_F(HostileLink, RejectsUnrequestedPiece) {
-  carrier->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
-  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  messages->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_wrong("a piece that was not requested");
 }
 
@@ -277,13 +277,13 @@ TEST_F(HostileLink, RejectsPieceOutOfRange) {
     other->deliver(kPeer, AmKind::kBulkOffer, 7, kSize);
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
-    EXPECT_EQ(other->bytes_wanted(), 0U);
+    EXPECT_EQ(other->bytes_requested(), 0U);
     expect_peer_error([&] { end->progress(); }, "a piece that was not requested");
   }
 }
 
 TEST_F(HostileLink, RejectsRequestWithoutOffer) {
-  carrier->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
+  messages->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
   expect_wrong("requested a transfer that was not announced");
 }
 
@@ -301,41 +301,41 @@ TEST_F(HostileLink, RejectsUnknownTransferMode) {
 }
 
 TEST_F(HostileLink, RejectsBatchNotFromRankZero) {
-  carrier->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
+  messages->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
   expect_wrong("an invalid batch");
 }
 
 // Even a batch without transfers is rejected.
 TEST_F(HostileLink, RejectsBatchWithoutFabric) {
-  carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
+  messages->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
   test::expect_error([this] { bulk->progress(); }, {"a batch for a device fabric that does not exist"});
 }
 
 TEST_F(HostileLink, RejectsReadyForUnknownRank) {
-  carrier->deliver(kPeer, AmKind::kFabricReady, 7, 3);
+  messages->deliver(kPeer, AmKind::kFabricReady, 7, 3);
   expect_wrong("an invalid transfer for the device fabric");
 }
 
 TEST_F(HostileLink, RejectsSecondReadyForSum) {
-  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
+  for (int i = 0; i < 2; ++i) messages->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
   expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, RejectsReadyForOtherSum) {
-  carrier->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
-  carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
+  messages->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
+  messages->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
   expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, BoundsWaitingSums) {
-  for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
+  for (std::uint64_t tag = 0; tag < 1000000; ++tag) messages->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
   expect_wrong("an invalid allreduce for the device fabric");
 }
 
 TEST_F(HostileLink, DoesNotFetchRejections) {
-  carrier->deliver_remote(kPeer, AmKind::kBulkRejected, 7, 0, ~std::size_t{0});
-  carrier->deliver_remote(kPeer, AmKind::kBulkWithdrawn, 7, 0, ~std::size_t{0});
-  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  messages->deliver_remote(kPeer, AmKind::kBulkRejected, 7, 0, ~std::size_t{0});
+  messages->deliver_remote(kPeer, AmKind::kBulkWithdrawn, 7, 0, ~std::size_t{0});
+  EXPECT_EQ(messages->bytes_requested(), 0U);
   expect_wrong("rank 1");
 }
 

@@ -75,10 +75,10 @@ TEST_F(InTransit, UnchangedDataArrives) {
 
 TEST_F(InTransit, DetectsEveryChangedByte) {
   int listener = 0, found = 0, handed_on = 0;
-  std::string said;
+  std::string error;
   link->on_peer_error(&listener, [&](Rank peer, std::string const& what) {
     EXPECT_EQ(peer, kOne);
-    said = what;
+    error = what;
     ++found;
   });
   std::string into(kLarge, ' ');
@@ -99,7 +99,7 @@ TEST_F(InTransit, DetectsEveryChangedByte) {
       altered[i] ^= 1;
       send(header_of(AmKind::kData, 7, body), altered, remote, [&] { return found == 1; });
       ASSERT_EQ(std::exchange(found, 0), 1) << "byte " << i << " of " << size;
-      EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was corrupted on the way"));
+      EXPECT_THAT(error, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was corrupted on the way"));
     }
   }
   EXPECT_EQ(handed_on, 0);

@@ -55,11 +55,11 @@ class WarpEmulator::Fibers {
     }
   }
 
-  EmulatedWarp::Met const& meet(unsigned number, char const* call, unsigned threads, std::uint64_t value) {
+  EmulatedWarp::Exchanged const& exchange(unsigned number, char const* call, unsigned threads, std::uint64_t value) {
     Thread& thread = threads_[number];
     thread.call = call, thread.waits_for = threads, thread.value = value;
     switch_stack(thread.context, scheduler_, scheduler_stack_, scheduler_bytes_, false);
-    return thread.met;
+    return thread.exchanged;
   }
 
  private:
@@ -73,7 +73,7 @@ class WarpEmulator::Fibers {
     char const* call = nullptr;  // the call in which it waits
     unsigned waits_for = 0;
     std::uint64_t value = 0;
-    EmulatedWarp::Met met{};
+    EmulatedWarp::Exchanged exchanged{};
     bool ended = false;
   };
 
@@ -108,8 +108,8 @@ class WarpEmulator::Fibers {
     }
     for (unsigned i : released) {
       Thread& thread = threads_[i];
-      thread.met.threads = thread.waits_for;
-      for (unsigned other = 0; other < 32; ++other) thread.met.values[other] = threads_[other].value;
+      thread.exchanged.threads = thread.waits_for;
+      for (unsigned other = 0; other < 32; ++other) thread.exchanged.values[other] = threads_[other].value;
     }
     for (unsigned i : released) threads_[i].call = nullptr;
     return released;
@@ -151,23 +151,23 @@ void WarpEmulator::run(Body const& body) {
   fibers.run(seed_);
 }
 
-EmulatedWarp::Met const& EmulatedWarp::meet(char const* call, unsigned threads, std::uint64_t value) const {
-  return emulator_->fibers_->meet(thread_, call, threads, value);
+EmulatedWarp::Exchanged const& EmulatedWarp::exchange(char const* call, unsigned threads, std::uint64_t value) const {
+  return emulator_->fibers_->exchange(thread_, call, threads, value);
 }
 
-std::uint64_t EmulatedWarp::read_bits(Met const& met, unsigned from) const {
-  if ((met.threads >> from & 1) == 0) {
+std::uint64_t EmulatedWarp::read_bits(Exchanged const& exchanged, unsigned from) const {
+  if ((exchanged.threads >> from & 1) == 0) {
     throw std::logic_error(
         fmt::format("thread {} reads from thread {}, which is not of {:#010x} (a GPU would read an undefined value)",
-                    thread_, from, met.threads));
+                    thread_, from, exchanged.threads));
   }
-  return met.values[from];
+  return exchanged.values[from];
 }
 
-unsigned EmulatedWarp::those_with(std::uint64_t value, Met const& met) {
+unsigned EmulatedWarp::those_with(std::uint64_t value, Exchanged const& exchanged) {
   unsigned found = 0;
   for (unsigned i = 0; i < 32; ++i) {
-    if ((met.threads >> i & 1) != 0 && met.values[i] == value) found |= 1U << i;
+    if ((exchanged.threads >> i & 1) != 0 && exchanged.values[i] == value) found |= 1U << i;
   }
   return found;
 }

@@ -27,25 +27,27 @@ class WarpEmulator;
 // The warp as one of its threads sees it: the members of kernels::DeviceWarp.
 class EmulatedWarp {
  public:
-  void sync(unsigned threads) const { meet("sync", threads, 0); }
+  void sync(unsigned threads) const { exchange("sync", threads, 0); }
   template <class T>
   T shuffle(unsigned threads, T value, unsigned from, unsigned width = 32) const {
-    return read<T>(meet("shuffle", threads, bits(value)), thread_ / width * width + from % width);
+    return read<T>(exchange("shuffle", threads, bits(value)), thread_ / width * width + from % width);
   }
   template <class T>
   T shuffle_xor(unsigned threads, T value, unsigned distance) const {
-    return read<T>(meet("shuffle_xor", threads, bits(value)), thread_ ^ distance);
+    return read<T>(exchange("shuffle_xor", threads, bits(value)), thread_ ^ distance);
   }
-  unsigned ballot(unsigned threads, bool vote) const { return those_with(1, meet("ballot", threads, vote ? 1 : 0)); }
+  unsigned ballot(unsigned threads, bool vote) const {
+    return those_with(1, exchange("ballot", threads, vote ? 1 : 0));
+  }
   template <class T>
   unsigned match(unsigned threads, T value) const {
-    return those_with(bits(value), meet("match", threads, bits(value)));
+    return those_with(bits(value), exchange("match", threads, bits(value)));
   }
 
  private:
   friend class WarpEmulator;
   // The values that the threads of a call exchange.
-  struct Met {
+  struct Exchanged {
     unsigned threads;
     std::array<std::uint64_t, 32> values;
   };
@@ -53,9 +55,9 @@ class EmulatedWarp {
   EmulatedWarp(WarpEmulator* emulator, unsigned thread) : emulator_(emulator), thread_(thread) {}
 
   // Waits until all `threads` have made this call.
-  Met const& meet(char const* call, unsigned threads, std::uint64_t value) const;
-  std::uint64_t read_bits(Met const& met, unsigned from) const;
-  static unsigned those_with(std::uint64_t value, Met const& met);
+  Exchanged const& exchange(char const* call, unsigned threads, std::uint64_t value) const;
+  std::uint64_t read_bits(Exchanged const& exchanged, unsigned from) const;
+  static unsigned those_with(std::uint64_t value, Exchanged const& exchanged);
 
   template <class T>
   static std::uint64_t bits(T value) {
@@ -65,8 +67,8 @@ class EmulatedWarp {
     return word;
   }
   template <class T>
-  T read(Met const& met, unsigned from) const {
-    std::uint64_t const word = read_bits(met, from);
+  T read(Exchanged const& exchanged, unsigned from) const {
+    std::uint64_t const word = read_bits(exchanged, from);
     T value;
     std::memcpy(&value, &word, sizeof value);
     return value;

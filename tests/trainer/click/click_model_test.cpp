@@ -130,17 +130,17 @@ TEST_P(ClickModels, ReportsEachParameterGradientOnceWhenComplete) {
   model.forward(f.stream_, batch, f.dense_->values(), *scratch, scratch->matrix(model.terms_buffer(), kSamples));
   std::vector<float> logit_gradients(kSamples, 1);
   std::vector<float> gradients(model.parameters().size(), 0);
-  std::map<std::string, std::vector<float>> said;
+  std::map<std::string, std::vector<float>> numbers;
   auto const numbers_of = [&](trainer::Parameter const& p) {
     return std::vector<float>(gradients.data() + p.offset, gradients.data() + p.offset + p.size());
   };
   trainer::LayerGradients const to(View<float>(gradients), [&](Stream&, trainer::Parameter const& p) {
-    EXPECT_TRUE(said.emplace(p.name, numbers_of(p)).second) << p.name << " twice";
+    EXPECT_TRUE(numbers.emplace(p.name, numbers_of(p)).second) << p.name << " twice";
   });
   model.backward(f.stream_, batch, f.dense_->values(), *scratch, {logit_gradients.data(), kSamples, 1, 1}, to,
                  block_gradients);
-  EXPECT_EQ(said.size(), model.parameters().all().size());
-  for (auto const& p : model.parameters().all()) EXPECT_EQ(said[p.name], numbers_of(p)) << p.name;
+  EXPECT_EQ(numbers.size(), model.parameters().all().size());
+  for (auto const& p : model.parameters().all()) EXPECT_EQ(numbers[p.name], numbers_of(p)) << p.name;
 }
 
 // An earlier, larger batch has used the same memory.

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "kernels/arena.hpp"
-#include "tests/support/click_seal.hpp"
+#include "tests/support/click_checksums.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/click/click_fixture.hpp"
@@ -16,12 +16,12 @@
 namespace gpups::trainer {
 namespace {
 
+using test::correct_checksums;
 using test::expect_error;
 using test::expect_sample;
 using test::header_of;
 using test::joined;
 using test::oracle_sample;
-using test::seal;
 using test::small_layout;
 using test::SyntheticText;
 using test::TemporaryFolder;
@@ -197,7 +197,7 @@ TEST(ClickSamples, RejectsInvalidHeaders) {
   auto const rejected = [&](std::size_t at, auto value, char const* words) {
     std::string changed = whole;
     put(changed, at, value);
-    seal(changed);
+    correct_checksums(changed);
     expect_error([&] { use(clicks.write(changed)); }, {"changed.bin", words});
   };
   auto const big = ~std::uint64_t{0};

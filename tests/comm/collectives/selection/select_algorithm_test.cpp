@@ -219,38 +219,38 @@ AllreduceShape as(WireFormat format, AllreduceShape shape) {
 // Rounding terms and rounding sums are different errors: an algorithm may only round where algorithms with the
 // requested format round.
 TEST(WireFormats, CandidatesUseSupportedFormats) {
-  for (WireFormat const asked : kNumberFormats) {
-    AllreduceShape const shape = as(asked, dense(1000));
+  for (WireFormat const requested : kNumberFormats) {
+    AllreduceShape const shape = as(requested, dense(1000));
     std::set<std::string> names;
     for (Selection const& one : candidates(only(&LinkCosts::byte_s), shape)) {
       EXPECT_TRUE(names.insert(name_of(one)).second);
     }
     std::set<std::string> expected{"reduce_scatter_allgather", "recursive_doubling",   "sparse_allgather",
                                    "ssar_recursive_doubling",  "ssar_split_allgather", "dsar_split_allgather"};
-    for (WireFormat const format : {asked, WireFormat::kBFloat16}) {
-      if (asked == WireFormat::kFloat || (asked == WireFormat::kHalf && format != asked)) continue;
+    for (WireFormat const format : {requested, WireFormat::kBFloat16}) {
+      if (requested == WireFormat::kFloat || (requested == WireFormat::kHalf && format != requested)) continue;
       std::string const as = std::string(" as ") + name_of(format);
       expected.insert("dsar_split_allgather" + as);
-      if (!has_stream_format(asked)) continue;
+      if (!has_stream_format(requested)) continue;
       for (char const* name : {"sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather"})
         expected.insert(name + as);
     }
-    EXPECT_EQ(names, expected) << name_of(asked);
+    EXPECT_EQ(names, expected) << name_of(requested);
   }
 }
 
 // If bytes are expensive, numbers are sent in few bytes; if coding is expensive, they are sent as floats.
 TEST(WireFormats, FastestIsSelected) {
-  for (WireFormat const asked : kNumberFormats) {
+  for (WireFormat const requested : kNumberFormats) {
     for (AllreduceShape const& sum : {dense(1 << 20), sparse(1 << 20, 10000)}) {
-      AllreduceShape const shape = as(asked, sum);
+      AllreduceShape const shape = as(requested, sum);
       Selection const of_few_bytes = select_algorithm(only(&LinkCosts::byte_s), shape);
       Selection const of_little_coding = select_algorithm(only(&LinkCosts::code_s), shape);
       // For few elements, sparse streams of floats take fewer bytes than arrays of codes.
-      bool const pays = has_stream_format(asked) || !sum.sparse;
-      EXPECT_EQ(of_few_bytes.format, pays ? asked : WireFormat::kFloat) << name_of(asked);
-      if (asked != WireFormat::kFloat) {
-        EXPECT_NE(of_little_coding.format, asked) << name_of(asked);
+      bool const pays = has_stream_format(requested) || !sum.sparse;
+      EXPECT_EQ(of_few_bytes.format, pays ? requested : WireFormat::kFloat) << name_of(requested);
+      if (requested != WireFormat::kFloat) {
+        EXPECT_NE(of_little_coding.format, requested) << name_of(requested);
       }
     }
   }
@@ -260,10 +260,10 @@ TEST(WireFormats, FastestIsSelected) {
 // arrays are sent as floats.
 TEST(WireFormats, GroupSumsStayWithinFormatError) {
   constexpr float kSums = 3, kTerms = 1000;  // the largest magnitudes, approximately
-  for (WireFormat const asked : kNumberFormats) {
-    bool const rounds_terms = has_stream_format(asked);
-    double const once = test::error_max(wire_format(asked), kSums, kSums);
-    double const of_terms = test::error_max(wire_format(asked), kTerms, kTerms);
+  for (WireFormat const requested : kNumberFormats) {
+    bool const rounds_terms = has_stream_format(requested);
+    double const once = test::error_max(wire_format(requested), kSums, kSums);
+    double const of_terms = test::error_max(wire_format(requested), kTerms, kTerms);
     double const error = 1e-3 + 2 * once + (rounds_terms ? 3 * of_terms : 0);  // random rounding doubles the error
     run_ranks(Group::threads(3), [&](Group const& group) {
       Store store(group, {.threads = 1});
@@ -277,15 +277,15 @@ TEST(WireFormats, GroupSumsStayWithinFormatError) {
         }
         for (int sum = 0; sum < 3; ++sum) {
           std::vector<float> values = terms;
-          group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), {.format = asked}));
+          group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), {.format = requested}));
           for (std::size_t i = 0; i < size; ++i) {
-            ASSERT_NEAR(values[i], sums[i], size == 50 ? 1e-3 : error) << name_of(asked) << ", element " << i;
+            ASSERT_NEAR(values[i], sums[i], size == 50 ? 1e-3 : error) << name_of(requested) << ", element " << i;
           }
         }
       }
       auto const lines = group.explain_allreduces();
       EXPECT_EQ(lines.size(), 2U);  // one line for the links, and one for the sums that needed a selection
-      EXPECT_NE(lines.back().find(std::string(", as ") + name_of(asked)), std::string::npos) << lines.back();
+      EXPECT_NE(lines.back().find(std::string(", as ") + name_of(requested)), std::string::npos) << lines.back();
       store.wait_barrier();
     });
   }

@@ -21,7 +21,7 @@ inline trainer::FileHeader header_of(std::string const& bytes) {
 }
 
 // Corrects the checksums of blocks, index and header, as far as they are within the file.
-inline void seal(std::string& bytes) {
+inline void correct_checksums(std::string& bytes) {
   using namespace trainer;
   FileHeader header = header_of(bytes);
   auto const digest = [&](std::size_t begin, std::size_t size, std::uint64_t seed = 0) {

@@ -42,18 +42,18 @@ std::shared_ptr<State> make_state(Stream& stream) {
 
 }  // namespace
 
-Race narrow_sums_race(Stream& stream) {
+Race pack_sums_race(Stream& stream) {
   auto const state = make_state(stream);
   double const bytes = static_cast<double>(kRows * (8 * kDim + 4) + state->bytes.size);
   return {"bytes",
-          {"narrow_sums", bytes,
+          {"pack_sums", bytes,
            [state, &stream] {
              state->bytes = kernels::wait_pack_sums(stream, {state->sums, state->order});
            }},
           copy_side(stream)};
 }
 
-Race add_narrow_sums_race(Stream& stream) {
+Race add_packed_sums_race(Stream& stream) {
   auto const state = make_state(stream);
   double const bytes = static_cast<double>(kRows * (16 * kDim + 4) + state->bytes.size);
   return {

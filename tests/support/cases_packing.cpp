@@ -58,7 +58,7 @@ std::vector<std::uint8_t> written(IntegerView const& words, Ids const& order, st
   return bytes;
 }
 
-Problem narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem pack_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     IntegerView words;
     Ids order;
@@ -133,12 +133,12 @@ Problem add_packed_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kCases[] = {
-    {"narrow_sums", narrow_sums},
+    {"pack_sums", pack_sums},
     {"add_packed_sums", add_packed_sums},
 };
 
 }  // namespace
 
-std::span<KernelCase const> narrow_cases() { return kCases; }
+std::span<KernelCase const> packing_cases() { return kCases; }
 
 }  // namespace gpups::test
