@@ -266,7 +266,7 @@ TEST(Fp16Values, RejectsCheckpointOfOtherType) {
     Store store(Group::alone(), {});
     store.add_table(table("t", values, Kind::kSgd, 3));
     expect_error([&] { store.restore(folder.path()); },
-                 {"the type of the values of table 't' is bfloat16 in the checkpoint",
+                 {"value_type of table 't' is bfloat16 in the checkpoint",
                   values == DataType::kFloat ? "float32 here" : "float16 here", "use the checkpoint's configuration"});
   }
 }
@@ -351,7 +351,8 @@ TEST(Fp16Values, RejectsValuesBeyondRange) {
   Store store(Group::alone(), {});
   auto large = table("t", DataType::kHalf, Kind::kSgd, 2);
   large.initializer = {Initializer::Kind::kNormal, 60000};
-  expect_error([&] { store.add_table(large); }, {"of scale 60000", "ends at 65,504", "or use kBFloat16"});
+  expect_error([&] { store.add_table(large); },
+               {"has initializer.scale 60000", "the largest number of its value_type is 65,504", "or use kBFloat16"});
   large.initializer.kind = Initializer::Kind::kConstant;
   large.value_type = static_cast<DataType>(9);
   expect_error([&] { store.add_table(large); }, {"value_type number 9"});

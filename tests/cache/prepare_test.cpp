@@ -112,7 +112,7 @@ TEST(Prepare, RejectsInvalidBatches) {
         [&] {
           prepare(stream, {{TableId{0}, keys, right}, {TableId{2}, keys, wrong}});
         },
-        {"bag offsets of table 2", "for 6 entries"});
+        {"bag offsets of table 2", "there are 6 entries"});
   }
 }
 

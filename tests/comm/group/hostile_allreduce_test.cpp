@@ -218,7 +218,7 @@ TEST_F(HostileAllreduce, RejectsDuplicateBulkData) {
 TEST_F(HostileAllreduce, RejectsMissingWidths) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, "1234567"));
-  expect_sum_rejected("sent integers without their widths");
+  expect_sum_rejected("sent packed integers without their widths");
 }
 
 TEST_F(HostileAllreduce, RejectsImpossibleWidths) {

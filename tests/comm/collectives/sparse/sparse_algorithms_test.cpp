@@ -346,11 +346,11 @@ TEST(InvalidStreams, ErrorNamesSender) {
     return to_host(stream, kernels::encode<float>(stream, {indices, values, first, size, {}}).view());
   };
   EXPECT_EQ(error_of(stream_of(0, 1000)), "none");
-  EXPECT_EQ(error_of({1, 2}), "rank 1 sent a sparse stream that is none: it is shorter than a header");
+  EXPECT_EQ(error_of({1, 2}), "rank 1 sent an invalid sparse stream: it is shorter than a header");
   EXPECT_EQ(error_of(stream_of(0, 999)),
-            "rank 1 sent a sparse stream of 999 elements from 0 on, not of 1000 from 0 on");
+            "rank 1 sent a sparse stream of 999 elements from index 0 on, not of 1000 from index 0 on");
   EXPECT_EQ(error_of(stream_of(1, 1000)),
-            "rank 1 sent a sparse stream of 1000 elements from 1 on, not of 1000 from 0 on");
+            "rank 1 sent a sparse stream of 1000 elements from index 1 on, not of 1000 from index 0 on");
   ValueForm const units{StreamValues::kUnits, -30};
   EXPECT_EQ(error_of(to_host(stream, kernels::encode<float>(stream, {indices, values, 0, 1000, units}).view())),
             "rank 1 sent a sparse stream of values in form 4 on grid -30, not in form 0 on grid 0");
