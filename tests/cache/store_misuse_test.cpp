@@ -119,7 +119,7 @@ TEST(StoreMisuse, RejectsCallsBetweenPushAndAdvanceClock) {
     rejected("assign", [&] { one.store.assign(one.stream, kTable, two, rows); });
     rejected("erase", [&] { one.store.erase(one.stream, kTable, two); });
     rejected("expire", [&] { one.store.expire(kTable, 1); });
-    expect_error([&] { one.store.restore(folder.path()); }, {"restore was called on a store in use"});
+    expect_error([&] { one.store.restore(folder.path()); }, {"restore() was called on a store in use"});
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "saved"));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "exported.unfinished"));
 

@@ -86,7 +86,8 @@ TEST(Config, RejectsSettingsWithoutEffect) {
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
   expect_error([] { parse("[optimizer]\nmin_factor = 0.5\n"); }, {"optimizer.min_factor", "constant"});
   expect_error([] { parse("[model]\nmargin = 3\n"); }, {"model.margin", "transe"});
-  expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
+  expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); },
+               {"model.margin", "does not depend on it"});
   expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
   expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all triples are ranked"});

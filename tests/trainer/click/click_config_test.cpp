@@ -199,7 +199,7 @@ TEST(ClickConfig, RejectsWrongTypesAndValuesOutOfRange) {
   expect_error([] { parse("", {"model.shared=[1]"}); }, {"model.shared contains an integer", "array of strings"});
   expect_error([] { parse("", {"model.shared=C1,C2"}); }, {"model.shared is 'C1,C2'", "write an array of strings"});
   expect_error([] { parse("", {"model.wide=1"}); }, {"model.wide is an integer", "write true or false"});
-  expect_error([] { parse("", {"data.multi_hot=[\"C1\", \"C1\"]"}); }, {"data.multi_hot has C1 twice"});
+  expect_error([] { parse("", {"data.multi_hot=[\"C1\", \"C1\"]"}); }, {"data.multi_hot contains C1 twice"});
   expect_error([] { parse("", {"model.dropout=1"}); }, {"model.dropout is 1", "from 0 to 0.99"});
   expect_error([] { parse("", {"model.row_dropout=-0.1"}); }, {"model.row_dropout", "out of range"});
   expect_error([] { parse("", {"data.test_share=0.5"}); }, {"data.test_share is 0.5", "from 0 to 0.45"});
