@@ -78,7 +78,7 @@ def early_quality(bench):
 
 
 def simulation(bench):
-    program = bench.program("cache_tsan_tests")
+    program = bench.program("cache_simulation_tests")
     bench.run([program, "--gtest_filter=StoreSimulation.*"], env={"GPUPS_SIM_SEEDS": str(SIMULATION_SEEDS)})
     return {"seeds": [SIMULATION_SEEDS]}
 

@@ -87,8 +87,8 @@ Fields fields_of(TableOptions const& o) {
 void compare(Rank me, Rank from, std::string const& which, std::string_view mine, std::string_view its) {
   if (its == mine) return;
   throw PeerError(from,
-                  fmt::format("rank {} has {} of {}, and rank {} of {} (the ranks could not decode each other's rows): "
-                              "give all ranks the same tables, with the same options, and the same seed",
+                  fmt::format("rank {} has {} of {}, and rank {} of {} (the ranks keep parts of the same tables): give "
+                              "all ranks the same tables, with the same options, and the same seed",
                               number(from), which, comm::peer_text(its), number(me), comm::peer_text(mine)));
 }
 

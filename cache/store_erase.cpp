@@ -16,11 +16,14 @@ constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows store the low 32 bits o
 
 // Throws Error if the ranks have made different calls.
 void require_same_call(std::vector<std::string> const& calls) {
+  auto const name = [](std::string const& call) {
+    return call.empty() ? std::string("another function") : comm::peer_text(call);
+  };
   for (std::size_t rank = 1; rank < calls.size(); ++rank) {
     GPUPS_REQUIRE(calls[rank] == calls[0],
                   "rank {} calls {} while rank 0 calls {} (all ranks must erase rows together): make the same calls in "
                   "the same order",
-                  rank, comm::peer_text(calls[rank]), comm::peer_text(calls[0]));
+                  rank, name(calls[rank]), name(calls[0]));
   }
 }
 

@@ -2,6 +2,7 @@
 // Store: the calls of a training step.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "cache/batch_pattern.hpp"
 #include "cache/store_impl.hpp"
@@ -170,9 +171,9 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
     auto const& shard = impl_->shard(part.table);
     GPUPS_REQUIRE(
         rows[p].rows() >= part.rows && rows[p].columns() == shard.dim() && rows[p].stride() == row_stride(shard.dim()),
-        "pull() was called with a ({}, {}) matrix for {} rows of dim {} (rows are copied with their padding): use a "
-        "gpups::Matrix of at least that size",
-        rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
+        "pull() was called with a ({}, {}) matrix of stride {} for {} rows of dim {} (rows are copied with their "
+        "padding): use a gpups::Matrix of at least that size",
+        rows[p].rows(), rows[p].columns(), rows[p].stride(), part.rows, shard.dim());
     require_here(stream, rows[p], "pull", "rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
@@ -315,12 +316,17 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
                   "push() was called with {} source indices for {} entries of table '{}' (each entry needs one): give "
                   "one for each entry, or none",
                   source_indices.size(), part.entries, options.name);
-    std::size_t const least = !part.bags.empty() ? part.bags.size() - 1 : part.entries;
+    bool const has_bags = !part.bags.empty();
+    std::size_t const due = has_bags ? part.bags.size() - 1 : part.entries;
     GPUPS_REQUIRE(
-        !source_indices.empty() || sources.rows() >= least,
-        "push() was called with {} sources for {} entries or bags of table '{}' (without source indices each needs its "
-        "own): give one for each, or source indices",
-        sources.rows(), least, options.name);
+        !source_indices.empty() || part.entries == 0 || sources.rows() == due || (!has_bags && sources.rows() > due),
+        "push() was called with {} sources for {} {} of table '{}' (without source indices each has its own): give one "
+        "for each, or source indices",
+        sources.rows(), due, has_bags ? "bags" : "entries", options.name);
+    GPUPS_REQUIRE(!source_max_abs || (std::isfinite(*source_max_abs) && *source_max_abs >= 0),
+                  "push() was called with source_max_abs {} for table '{}' (it bounds magnitudes of finite numbers): "
+                  "give a finite bound of 0 or more, or none",
+                  *source_max_abs, options.name);
     kernels::SumGradients const sum{
         .offsets = part.offsets,
         .order = part.order,

@@ -21,14 +21,28 @@ std::size_t count_given(MatrixView<T> const& given) {
   return given.columns() == 0 ? 0 : given.rows();
 }
 
-// Throws Error if an array has elements but a null address. call, what: the names of call and array for the message,
-// such as "push" and "sources".
+// Returns whether no two rows overlap.
+template <class T>
+bool has_separate_rows(View<T> const&) {
+  return true;
+}
+template <class T>
+bool has_separate_rows(MatrixView<T> const& given) {
+  return given.rows() < 2 || given.stride() >= given.columns();
+}
+
+// Throws Error if an array has elements but a null address, or if rows of a matrix overlap. call, what: the names of
+// call and array for the message, such as "push" and "sources".
 template <class V>
 void require_memory(V const& given, char const* call, char const* what) {
   GPUPS_REQUIRE(given.data() != nullptr || count_given(given) == 0,
                 "{} was given a null address for {} {} (nothing can be read or written there): give the address of "
                 "their memory",
                 call, count_given(given), what);
+  GPUPS_REQUIRE(has_separate_rows(given),
+                "{} was given a matrix of {} whose stride is below its number of columns (its rows overlap): give the "
+                "stride of its memory, in elements",
+                call, what);
 }
 
 // The same. Also throws Error if the array is on another device than the stream that reads or writes it.

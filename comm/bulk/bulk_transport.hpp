@@ -55,6 +55,10 @@ class BulkTransport {
   // the sums. REQUIRES: can_allreduce(stream.device()), n > 0.
   virtual Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) = 0;
 
+  // Returns whether transfers between other ranks need progress() of this rank: it puts the operations of a device
+  // fabric into one order.
+  virtual bool serves_others() const { return false; }
+
   // Sends, receives and completes what is possible without blocking. Returns true if anything was done, or while a GPU
   // copies, since the end of a copy wakes no thread. Call it until the transfers are done.
   virtual bool progress() = 0;

@@ -45,6 +45,8 @@ class RendezvousTransfers {
 
   // Returns whether the fabric connects the device.
   bool has_fabric(Device device) const { return fabric_ && fabric_->device() == device; }
+  // Returns whether this rank puts the operations of the fabric of all ranks into one order, see OrderedBatcher.
+  bool orders_transfers() const { return fabric_ && ucx_->rank() == Rank{0}; }
   // Starts an allreduce on the fabric, with a tag that is equal on all ranks, once the work queued on the stream so far
   // is done. `on_received` is called when the sums are complete. REQUIRES: has_fabric(stream.device()).
   void sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream, OnDone on_received);

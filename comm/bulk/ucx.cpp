@@ -128,6 +128,8 @@ class Ucx final : public BulkTransport {
     return number;
   }
 
+  bool serves_others() const override { return rendezvous_.orders_transfers(); }
+
   bool progress() override {
     bool const moved = ucx_->progress();
     std::lock_guard lock(ucx_->mutex());

@@ -2,6 +2,7 @@
 #include "gpups/group.hpp"
 
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "comm/collectives/selection/selector.hpp"
@@ -63,7 +64,12 @@ bool Group::Impl::has_engine() {
 }
 
 void Group::Impl::end() noexcept {
-  if (engine_ != nullptr) engine_->end(wait_limit());
+  bool const unused = engine_ == nullptr;
+  if (unused && std::uncaught_exceptions() > 0) return;  // the code that catches the exception informs the other ranks
+  try {
+    engine().end(wait_limit());
+  } catch (std::exception const&) {  // NOLINT: without memory for an engine no rank can be informed
+  }
 }
 
 void Group::Impl::abandon() {

@@ -25,7 +25,9 @@ struct Group::Impl {
   Impl() = default;
   Impl(Impl const&) = delete;
   Impl& operator=(Impl const&) = delete;
-  virtual ~Impl() { end(); }
+  virtual ~Impl() {
+    if (engine_ != nullptr) end();
+  }
   // Sets a function that is called once, from any thread, when the first process of the group is lost; never if the
   // ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
@@ -55,8 +57,8 @@ struct Group::Impl {
   // Returns whether the progress engine was created.
   bool has_engine();
 
-  // Closes all channels after the last data was sent, and leaves the group. Does nothing if there is no engine. Call it
-  // once.
+  // Closes all channels after the last data was sent, and leaves the group, so that ranks that wait for this one get an
+  // error. Later calls do nothing.
   void end() noexcept;
   // The same after an exception has ended the rank's work: stops at once and sends nothing.
   void abandon();

@@ -71,6 +71,15 @@ void Messenger::close(ChannelId id) {
   }
 }
 
+bool Messenger::closed_by_all() const {
+  for (ChannelState const& end : ends_) {
+    for (std::uint32_t from = 0; from < end.closed_by.size(); ++from) {
+      if (Rank{from} != transport_.rank() && !end.closed_by[from]) return false;
+    }
+  }
+  return true;
+}
+
 void Messenger::send(ChannelId id, Rank to, std::string const& body, TrafficKind kind, std::size_t bytes_of_kind) {
   GPUPS_ASSERT(!body.empty());
   if (end_of(id).closed_by[number(to)]) throw PeerLost(to, why_closed(id, to));

@@ -40,6 +40,8 @@ class Messenger {
   // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
   bool is_closed(ChannelId id) const { return end_of(id).close_sent; }
+  // Returns whether all other ranks have closed all channels: they send and receive nothing more.
+  bool closed_by_all() const;
 
   // Sends a message. `bytes_of_kind` bytes of the body count as data of `kind`, the others as control. Throws PeerLost
   // if the receiver has closed the channel or has left.

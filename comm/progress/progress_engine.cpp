@@ -106,6 +106,7 @@ void ProgressEngine::publish() {
     closed_[index(id)] = true;
   }
   idle_ = messenger_.idle();
+  closed_by_all_ = messenger_.closed_by_all();
 }
 
 void ProgressEngine::fail(std::exception_ptr error) noexcept {
@@ -231,16 +232,26 @@ void ProgressEngine::abandon(char const* why) {
   failed_ = true;
 }
 
+void ProgressEngine::wait_close_all(WaitLimit const& limit) {
+  if (!started_) {  // nothing was sent
+    for (ChannelId const id : kAll) messenger_.close(id);
+    return;
+  }
+  for (ChannelId const id : kAll) wait_close(id, limit);
+  wait([this] { return idle_.load(); }, limit);
+  // This rank has done its work, so the loss of a rank that it serves is no error of its own.
+  if (bulk_->serves_others()) driver_.wait([this] { return failed_ || closed_by_all_; }, limit.seconds);
+}
+
 void ProgressEngine::end(WaitLimit const& limit) noexcept {
-  if (!started_ || std::exchange(ended_, true)) return;
+  if (std::exchange(ended_, true)) return;
   bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
   std::string reason;
   if (abandoned_) {
     reason = "it continued after an exception that had ended its communication";
   } else if (!unwinding) {
     try {
-      for (ChannelId const id : kAll) wait_close(id, limit);
-      wait([this] { return idle_.load(); }, limit);
+      wait_close_all(limit);
     } catch (std::exception const& error) {
       reason = error.what();
     } catch (...) {

@@ -67,13 +67,14 @@ class ProgressEngine {
   // `why`. The caller must inform the other ranks.
   void abandon(char const* why);
   // Closes all channels unless there was an error or an exception is being thrown, stops, and leaves the other ranks.
-  // Later calls do nothing.
+  // Also without start(), so that ranks that wait for this one get an error. Later calls do nothing.
   void end(WaitLimit const& limit) noexcept;
 
  private:
   bool progress();
   bool take_posts();
   bool has_posts();
+  void wait_close_all(WaitLimit const& limit);
   // REQUIRES of the functions below: progressing_ is held.
   void publish();
   void fail(std::exception_ptr error) noexcept;
@@ -101,7 +102,8 @@ class ProgressEngine {
   std::atomic<bool> started_ = false;
   std::atomic<bool> failed_ = false;  // failure_ is set
   std::array<std::atomic<bool>, kChannels> closed_{};
-  std::atomic<bool> idle_ = true;  // no message is queued, and no transfer is in flight
+  std::atomic<bool> idle_ = true;            // no message is queued, and no transfer is in flight
+  std::atomic<bool> closed_by_all_ = false;  // no other rank sends or receives any more
   bool abandoned_ = false, ended_ = false;
 };
 

@@ -27,7 +27,8 @@
 //       store.push(stream, batch, {&of_rows, 1});
 //       store.advance_clock();                                   // rows are updated by the table's optimizer
 //       group.wait_allreduce(stream, request);
-//       update(weights, dense);  // your optimizer, equal on all ranks; `dense` is the sum over all ranks
+//       update(weights, dense);  // your optimizer, equal on all ranks; `dense`: the sum; sum integers for equal bits
+//       on any number of ranks
 //     }
 //     Blob const blob{"weights", bytes_of(weights)};
 //     store.save(folder, {&blob, 1});

@@ -123,9 +123,9 @@ class Group {
   // PeerError on every rank, with two ranks and their sizes. Collective: all ranks must start the same collectives in
   // the same order.
   CollectiveRequest begin_allreduce(Stream& stream, View<std::int64_t> values) const;
-  // The same for floats. All ranks get equal bits. Every run with the same algorithm gets equal bits too ("nccl": as
-  // far as NCCL guarantees it). Also throws Error for an unknown algorithm, or a format that the algorithm does not
-  // support.
+  // The same for floats. All ranks get equal bits. Every run with the same algorithm and number of ranks gets equal
+  // bits too ("nccl": as far as NCCL guarantees it); for bits that do not depend on the number of ranks, sum integers.
+  // Also throws Error for an unknown algorithm, or a format that the algorithm does not support.
   CollectiveRequest begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: takes ownership of the array. wait_result() returns the sum.
   CollectiveRequest begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
@@ -176,7 +176,8 @@ class Group {
 
 // Runs `body` for each membership in its own thread, and blocks until all have returned. group: all memberships of this
 // process: those of Group::threads() or Group::simulated(), or the one of Group::join(). A membership ends when its
-// body returns. Ranks of a simulated group run one at a time, in an order that depends on the seed.
+// body returns, also if the body made no use of it: ranks that wait for it get PeerError. Ranks of a simulated group
+// run one at a time, in an order that depends on the seed.
 //
 // If bodies throw, rethrows the exception that was the cause: after an exception of one rank, the next wait of each
 // other rank throws PeerError, which is not the cause. An exception that is not a std::exception is rethrown as an

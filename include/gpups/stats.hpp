@@ -67,15 +67,12 @@ struct Stats {
   // equal.
   Traffic sent, received;
   // Bytes that codecs, filters, dictionaries and sparsification saved: the bytes without compression minus the sent
-  // bytes. The bytes without compression are:
-  //   rows            4 bytes per number and 8 bytes per key, for all rows of all batches. A row that a filter delays
-  //   counts
-  //                   as saved; when it is sent later, its bytes are subtracted.
-  //   allreduce       8 bytes per integer. For a sparse vector, the smaller one of 8 bytes per listed element (index
-  //   and
-  //                   float) and 4 bytes per element of the whole vector.
-  //   TopKAllreduce   those of an exact allreduce of the whole gradient as integers, in every step.
-  // A message that is longer than without compression saves nothing.
+  // bytes. A message that is longer than without compression saves nothing. The bytes without compression are:
+  // - for rows, 4 bytes per number and 8 bytes per key, for all rows of all batches. A row that a filter delays counts
+  //   as saved; when it is sent later, its bytes are subtracted.
+  // - for an allreduce, 8 bytes per integer. For a sparse vector, the smaller one of 8 bytes per listed element (index
+  //   and float) and 4 bytes per element of the whole vector.
+  // - for a TopKAllreduce, those of an exact allreduce of the whole gradient as integers, in every step.
   TrafficByKind saved_bytes;
   std::vector<PeerTraffic> peers;  // (ranks), by rank; zero for this rank
 

@@ -145,7 +145,7 @@ class LookupRequest {
 struct TableGradients {
   MatrixView<float const> sources{};  // (number of sources, dim), any stride
   // (entries): the source of each entry. Empty: entry e has source e; in a part with offsets, an entry of bag b has
-  // source b.
+  // source b, and there must be exactly one source for each bag.
   View<std::uint32_t const> source_indices{};
   View<float const> coefficients{};  // (entries); empty: all are 1
   // An upper bound of the magnitudes of all elements of `sources`, which then must be finite. If it is given, push()

@@ -6,18 +6,13 @@
 // GPUPS_SIM_SEEDS sets the number of seeds, GPUPS_SIM_FIRST the first seed. A failure names its seed.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "tests/cache/cluster.hpp"
+#include "tests/support/environment.hpp"
 
 namespace gpups::test {
 namespace {
-
-std::uint64_t setting(char const* name, std::uint64_t otherwise) {
-  char const* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 Workload workload_of(std::uint64_t seed) {
   return {.steps = 6 + static_cast<int>(seed % 7),
@@ -36,7 +31,8 @@ Workload workload_of(std::uint64_t seed) {
 }
 
 TEST(StoreSimulation, EverySeedMatchesOneRank) {
-  std::uint64_t const first = setting("GPUPS_SIM_FIRST", 0), count = setting("GPUPS_SIM_SEEDS", 200);
+  std::uint64_t const first = environment_number("GPUPS_SIM_FIRST", 0),
+                      count = environment_number("GPUPS_SIM_SEEDS", 200);
   std::uint64_t late = 0, remote = 0, sums = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -125,6 +125,10 @@ TEST(Store, PullPooledSumsAndAverages) {
   expect_error([&] { store.pull_pooled(stream, batch, 0, Pooling::kSum, out, View<float const>(few)); },
                {"2 coefficients for 4 entries"});
 
+  Matrix<float> const of_entries(Device::host(), 4, 2);
+  TableGradients const not_of_bags{.sources = of_entries};
+  expect_error([&] { store.push(stream, batch, {&not_of_bags, 1}); }, {"4 sources for 3 bags"});
+
   // The bag is the source of its entries.
   Matrix<float> bags(Device::host(), 3, 2);
   for (int b = 0; b < 3; ++b) bags.row(b)[0] = bags.row(b)[1] = static_cast<float>(3 * b);
@@ -267,6 +271,12 @@ TEST(Store, RejectsMisuse) {
   memory::fill_bytes(stream, sources.view().data(), 0, sources.view().flat().bytes());
   TableGradients const gradients{.sources = sources};
   EXPECT_THROW(store.push(stream, later, {&gradients, 1}), Error);
+  for (float const bound : {-1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    TableGradients const wrong_bound{.sources = sources, .source_max_abs = bound};
+    expect_error([&] { store.push(stream, batch, {&wrong_bound, 1}); }, {"source_max_abs"});
+  }
+  TableGradients const overlapping{.sources = {sources.view().data(), 2, 2, 1}};
+  expect_error([&] { store.push(stream, batch, {&overlapping, 1}); }, {"stride is below its number of columns"});
   store.push(stream, batch, {&gradients, 1});
   EXPECT_THROW(store.push(stream, batch, {&gradients, 1}), Error);
   store.advance_clock();

@@ -3,11 +3,15 @@
 // between hosts.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "comm/group/group_impl.hpp"
@@ -182,6 +186,50 @@ TEST(FabricAllreduce, AbortedFabricCompletesNothing) {
     EXPECT_FALSE(ends[0]->done(sum));
   }
   EXPECT_EQ(hub->summed, 0U);
+}
+
+// A channel on which the test sends data itself.
+struct DataChannel final : Channel {
+  void received(Rank, std::string_view) override { ADD_FAILURE() << "no message is sent"; }
+  void closed_by(Rank) override {}
+  bool progress(bool) override { return false; }
+  bool idle() const override { return true; }
+  PendingPeers pending_peers() const override { return {}; }
+};
+
+// Rank 0 puts transfers into order. It has nothing to do itself, but stays until the other ranks have closed their
+// channels.
+TEST(FabricAllreduce, Rank0StaysForTransfersOfOthers) {
+  FabricRanks ranks;
+  run_ranks(ranks.groups, [](Group const& group) {
+    constexpr std::size_t kSize = 100000, kBytes = kSize * sizeof(float);
+    std::vector<float> const sent(kSize, 7);
+    std::vector<float> received(kSize);
+    DataChannel channel;
+    WaitLimit const limit{20, "the test"};
+    auto& engine = group.impl().engine();
+    auto& messenger = engine.messenger();
+    messenger.open(ChannelId::kStore, channel);
+    engine.start();
+    std::atomic<bool> done = group.rank() == Rank{0};
+    if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // rank 0 could leave meanwhile
+    Stream stream(Device::host(), 1);
+    auto const end = [&] { done = true; };
+    engine.wait_invoke([&] {
+      if (group.rank() == Rank{1}) {
+        messenger.send_data(ChannelId::kStore, stream, Rank{2}, 1, sent.data(), kBytes, &TrafficByKind::lookups,
+                            nullptr, end);
+      } else if (group.rank() == Rank{2}) {
+        messenger.receive_data(
+            ChannelId::kStore, stream, Rank{1}, 1, kBytes, &TrafficByKind::lookups, [&] { return received.data(); },
+            end);
+      }
+    });
+    engine.wait([&] { return done.load(); }, limit);
+    if (group.rank() == Rank{2}) EXPECT_EQ(received, sent);
+    engine.wait_close(ChannelId::kStore, limit);
+  });
+  EXPECT_EQ(ranks.hub->moved, 1U);
 }
 
 // The bytes that NCCL really sends are unknown.

@@ -69,7 +69,7 @@ TEST(GroupAllreduce, NeedsNoStoreInSimulation) {
     });
     return comm::event_digest(groups.front());
   };
-  for (std::uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(digest(seed), digest(seed)) << seed;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) EXPECT_EQ(digest(seed), digest(seed)) << seed;
 }
 
 // A rank may sum before it has a Store while others have one, and after its Store has ended while others still have

@@ -75,5 +75,24 @@ TEST(LostInAllreduce, AllRanksReportHangingRankInTime) {
   for (int const ms : {20, 60}) lose(SIGSTOP, std::size_t{1} << 22, std::chrono::milliseconds(ms), kPeerTimeout_s + 15);
 }
 
+// Waits for a sum for which one rank returns without a call.
+void sum_without_victim(Group const& group) {
+  if (group.rank() == kVictim) return;
+  Stream stream(Device::host(), 1);
+  std::vector<std::int64_t> values(10, 1);
+  try {
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values));
+    ADD_FAILURE() << "the sum lacks the terms of a rank";
+  } catch (PeerError const& error) {
+    if (error.peer() != kVictim) throw;
+  }
+}
+
+// Without the wait timeout, which is minutes.
+TEST(LostInAllreduce, AllRanksReportRankThatReturnedAtOnce) {
+  for (pid_t const pid : start_ranks(kRanks, {}, sum_without_victim)) EXPECT_TRUE(wait_success(pid));
+  run_ranks(Group::threads(kRanks), sum_without_victim);
+}
+
 }  // namespace
 }  // namespace gpups::test

