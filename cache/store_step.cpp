@@ -2,12 +2,11 @@
 // Store: the calls of a training step.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "cache/batch_pattern.hpp"
+#include "cache/check_gradients.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
-#include "kernels/check_row_numbers.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/require_memory.hpp"
@@ -30,36 +29,6 @@ void require_readable(PreparedBatch const& batch, Clock now, char const* call) {
       "{}() was called for the batch of step {} after its push, or in another step (its rows may have changed): "
       "call it between wait_ready() and push()",
       call, number(batch.clock()));
-}
-
-// Checks the source indices before they are used. On the host it throws Error for an invalid index. On a GPU it queues
-// the check, and the round rejects the step if it finds an invalid index.
-void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<TableGradients const> gradients,
-                          std::vector<std::unique_ptr<cache::TableShard>> const& tables) {
-  std::vector<kernels::RowNumbersPart> parts;
-  bool any = false;
-  for (std::size_t p = 0; p < gradients.size(); ++p) {
-    auto const& source_indices = gradients[p].source_indices;
-    std::size_t const count = source_indices.empty() ? 0 : batch.parts[p].entries;
-    parts.push_back({source_indices.slice(0, count), gradients[p].sources.rows()});
-    any |= count > 0;
-  }
-  batch.wrong_numbers = {};
-  if (!any) return;
-  Array<std::uint32_t> bad_rows(stream.device(), parts.size());
-  kernels::check_row_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
-  if (!stream.device().is_host()) {
-    batch.wrong_numbers = std::move(bad_rows);
-    return;
-  }
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const entry = bad_rows[p];
-    GPUPS_REQUIRE(
-        entry == kernels::kNoRow,
-        "push() was called with the source index {} for entry {} of table '{}' and {} sources (there is no such "
-        "source): give indices below the number of sources",
-        parts[p].numbers[entry], entry, tables[number(batch.parts[p].table)]->options().name, parts[p].limit);
-  }
 }
 
 }  // namespace
@@ -295,38 +264,7 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
     auto& part = impl.parts[p];
     auto const& [sources, source_indices, coefficients, source_max_abs] = gradients[p];
     auto const& options = impl_->shard(part.table).options();
-    require_here(stream, sources, "push", "sources");
-    require_here(stream, source_indices, "push", "source indices");
-    require_here(stream, coefficients, "push", "coefficients");
-    GPUPS_REQUIRE(part.entries == 0 || sources.rows() > 0,
-                  "push() was called without sources for {} entries of table '{}' (each entry needs a source): give "
-                  "sources",
-                  part.entries, options.name);
-    GPUPS_REQUIRE(
-        part.entries == 0 || sources.columns() == options.dim,
-        "push() was called with sources of table '{}' that have {} columns (its rows have {}): give sources of "
-        "the table's dim",
-        options.name, sources.columns(), options.dim);
-    GPUPS_REQUIRE(
-        coefficients.empty() || coefficients.size() >= part.entries,
-        "push() was called with {} coefficients for {} entries of table '{}' (each entry needs one): give one for each "
-        "entry, or none",
-        coefficients.size(), part.entries, options.name);
-    GPUPS_REQUIRE(source_indices.empty() || source_indices.size() >= part.entries,
-                  "push() was called with {} source indices for {} entries of table '{}' (each entry needs one): give "
-                  "one for each entry, or none",
-                  source_indices.size(), part.entries, options.name);
-    bool const has_bags = !part.bags.empty();
-    std::size_t const due = has_bags ? part.bags.size() - 1 : part.entries;
-    GPUPS_REQUIRE(
-        !source_indices.empty() || part.entries == 0 || sources.rows() == due || (!has_bags && sources.rows() > due),
-        "push() was called with {} sources for {} {} of table '{}' (without source indices each has its own): give one "
-        "for each, or source indices",
-        sources.rows(), due, has_bags ? "bags" : "entries", options.name);
-    GPUPS_REQUIRE(!source_max_abs || (std::isfinite(*source_max_abs) && *source_max_abs >= 0),
-                  "push() was called with source_max_abs {} for table '{}' (it bounds magnitudes of finite numbers): "
-                  "give a finite bound of 0 or more, or none",
-                  *source_max_abs, options.name);
+    cache::check_gradients(stream, part, options, gradients[p]);
     kernels::SumGradients const sum{
         .offsets = part.offsets,
         .order = part.order,
@@ -339,7 +277,7 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
     sums.push_back(sum);
   }
 
-  check_source_numbers(stream, impl, gradients, impl_->engine_.tables());
+  cache::check_source_numbers(stream, impl, gradients, impl_->engine_.tables());
 
   // Either all parts are updated at once or none, because a rejected step must not change any row.
   bool at_once = true;

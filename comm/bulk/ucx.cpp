@@ -129,7 +129,6 @@ class Ucx final : public BulkTransport {
   }
 
   bool serves_others() const override { return rendezvous_.orders_transfers(); }
-
   bool progress() override {
     bool const moved = ucx_->progress();
     std::lock_guard lock(ucx_->mutex());
