@@ -158,7 +158,10 @@ bool Messenger::receive() {
   std::string_view const body = std::string_view(message).substr(kNumberBytes);
   ChannelState& end = end_of(id);
   if (end.closed_by[number(from)]) reject(from, "it belongs to a channel that the rank has closed");
-  if (end.dropped) return true;
+  if (end.dropped) {
+    if (body.empty()) end.closed_by[number(from)] = true;
+    return true;
+  }
   end.channel == nullptr ? keep_early(end, from, body) : deliver(id, from, body);
   return true;
 }
