@@ -13,7 +13,8 @@ namespace {
 }  // namespace
 
 int device_count() { return 0; }
-void use_device(int) { absent(); }
+CurrentDevice::CurrentDevice(int) { absent(); }
+CurrentDevice::~CurrentDevice() = default;
 MemoryInfo memory_info(int) { absent(); }
 std::string pci_address(int) { return {}; }
 int driver_version() { return 0; }
@@ -22,7 +23,7 @@ int capability(int) { absent(); }
 bool can_reach(int, int) { absent(); }
 void* allocate(int, std::size_t) { absent(); }
 void release(int, void*) noexcept {}
-void* allocate_pinned(std::size_t) { absent(); }
+void* allocate_pinned(int, std::size_t) { absent(); }
 void release_pinned(void*) noexcept {}
 void copy(int, void*, void*, void const*, std::size_t) { absent(); }
 void fill_bytes(int, void*, void*, unsigned char, std::size_t) { absent(); }

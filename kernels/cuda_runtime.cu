@@ -21,10 +21,14 @@ int device_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-void use_device(int device) { check_cuda(cudaSetDevice(device), "selecting a device"); }
+CurrentDevice::CurrentDevice(int device) {
+  check_cuda(cudaGetDevice(&before_), "reading the current device");
+  check_cuda(cudaSetDevice(device), "selecting a device");
+}
+CurrentDevice::~CurrentDevice() { (void)cudaSetDevice(before_); }
 
 MemoryInfo memory_info(int device) {
-  use_device(device);
+  CurrentDevice const current(device);
   MemoryInfo info{};
   check_cuda(cudaMemGetInfo(&info.free, &info.total), "reading the size of the memory");
   return info;
@@ -61,7 +65,7 @@ bool can_reach(int device, int other) {
 }
 
 void* allocate(int device, std::size_t bytes) {
-  use_device(device);
+  CurrentDevice const current(device);
   void* block = nullptr;
   auto const result = cudaMalloc(&block, bytes);
   if (result == cudaErrorMemoryAllocation) {
@@ -72,12 +76,11 @@ void* allocate(int device, std::size_t bytes) {
   return block;
 }
 
-void release(int device, void* block) noexcept {
-  (void)cudaSetDevice(device);
-  (void)cudaFree(block);
-}
+// Memory, streams and events know their devices.
+void release(int, void* block) noexcept { (void)cudaFree(block); }
 
-void* allocate_pinned(std::size_t bytes) {
+void* allocate_pinned(int device, std::size_t bytes) {
+  CurrentDevice const current(device);
   void* block = nullptr;
   auto const result = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
   if (result == cudaErrorMemoryAllocation) {
@@ -91,34 +94,31 @@ void* allocate_pinned(std::size_t bytes) {
 void release_pinned(void* block) noexcept { (void)cudaFreeHost(block); }
 
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes) {
-  use_device(device);
+  CurrentDevice const current(device);
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "copying");
 }
 
 void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::size_t bytes) {
-  use_device(device);
+  CurrentDevice const current(device);
   check_cuda(cudaMemsetAsync(to, byte, bytes, static_cast<cudaStream_t>(stream)), "filling memory");
 }
 
 void* create_stream(int device) {
-  use_device(device);
+  CurrentDevice const current(device);
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
   return stream;
 }
 
-void destroy_stream(int device, void* stream) noexcept {
-  (void)cudaSetDevice(device);
-  (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
-}
+void destroy_stream(int, void* stream) noexcept { (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
 
 void wait_stream(int device, void* stream) {
-  use_device(device);
+  CurrentDevice const current(device);
   check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for a stream");
 }
 
 void* record_event(int device, void* stream) {
-  use_device(device);
+  CurrentDevice const current(device);
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
   auto const result = cudaEventRecord(event, static_cast<cudaStream_t>(stream));
@@ -127,13 +127,10 @@ void* record_event(int device, void* stream) {
   return event;
 }
 
-void destroy_event(int device, void* event) noexcept {
-  (void)cudaSetDevice(device);
-  (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
-}
+void destroy_event(int, void* event) noexcept { (void)cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
 
 bool event_done(int device, void* event) {
-  use_device(device);
+  CurrentDevice const current(device);
   auto const result = cudaEventQuery(static_cast<cudaEvent_t>(event));
   if (result == cudaErrorNotReady) {
     (void)cudaGetLastError();  // clears the error; otherwise the next launch would report it
@@ -144,12 +141,12 @@ bool event_done(int device, void* event) {
 }
 
 void wait_event(int device, void* event) {
-  use_device(device);
+  CurrentDevice const current(device);
   check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "waiting for an event");
 }
 
 void stream_after(int device, void* stream, void* event) {
-  use_device(device);
+  CurrentDevice const current(device);
   check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event)),
              "ordering a stream after an event");
 }

@@ -21,7 +21,20 @@ using gpups::check_cuda;
 namespace gpups::cuda {
 
 int device_count();
-void use_device(int device);
+
+// Makes a device the current one of the calling thread, which belongs to the application; the destructor restores the
+// one before.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device);
+  ~CurrentDevice();
+  CurrentDevice(CurrentDevice const&) = delete;
+  CurrentDevice& operator=(CurrentDevice const&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Free and total bytes of the device.
 struct MemoryInfo {
   std::size_t free, total;
@@ -40,8 +53,8 @@ bool can_reach(int device, int other);  // whether `device` can access the memor
 // Returns null if the device does not have enough memory.
 void* allocate(int device, std::size_t bytes);
 void release(int device, void* block) noexcept;
-// Allocates pinned host memory for all devices. Returns null if there is not enough.
-void* allocate_pinned(std::size_t bytes);
+// Allocates pinned host memory for all devices, in the context of this one. Returns null if there is not enough.
+void* allocate_pinned(int device, std::size_t bytes);
 void release_pinned(void* block) noexcept;
 // copy() and fill_bytes() are queued on the stream.
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes);

@@ -15,6 +15,7 @@ void scatter_as(Exec<S> ex, Scatter const& s) {
               TableRows<float>{s.rows.as<float>(), s.ids});
   } else {
     each_row(ex, s.ids.size(), [s] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+      if (s.ids[i] == kNoRow) return;
       float const* const from = s.from.row(i);
       T* const to = s.rows.as<T>().row(s.ids[i]);
       lanes.each(s.rows.stride, [=](std::size_t j) { to[j] = round_to<T>(j < s.dim ? from[j] : 0); });

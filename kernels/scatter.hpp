@@ -13,7 +13,7 @@ namespace gpups::kernels {
 
 struct Scatter {
   MatrixView<float const> from;   // (>= n, >= dim)
-  View<std::uint32_t const> ids;  // (n), distinct numbers of existing rows
+  View<std::uint32_t const> ids;  // (n), distinct numbers of existing rows, or kNoRow: nothing is written
   WritableRows rows;              // stride >= dim
   std::size_t dim;
 };

@@ -6,6 +6,7 @@
 
 #include "gpups/stream.hpp"
 #include "kernels/build_config.hpp"
+#include "kernels/cuda_runtime.hpp"
 
 namespace gpups::kernels {
 
@@ -35,8 +36,7 @@ using NativeExec = DeviceExec;
 using NativeExec = HostExec;
 #endif
 
-// Return what bodies need on the device of a stream. device_exec() also makes this device the current one of the
-// thread.
+// Return what bodies need on the device of a stream. While a body runs on a GPU, that device must be the current one.
 HostExec host_exec(Stream const& stream);
 DeviceExec device_exec(Stream const& stream);
 
@@ -48,11 +48,13 @@ DeviceExec device_exec(Stream const& stream);
 #ifdef __CUDACC__
 #define GPUPS_KERNEL(name, Arguments) template void run(DeviceExec, Arguments const&);
 #elif GPUPS_HAS_CUDA
-#define GPUPS_KERNEL(name, Arguments)                                                                    \
-  template void run(HostExec, Arguments const&);                                                         \
-  extern template void run(DeviceExec, Arguments const&);                                                \
-  void name(Stream& stream, Arguments const& arguments) {                                                \
-    stream.device().is_host() ? run(host_exec(stream), arguments) : run(device_exec(stream), arguments); \
+#define GPUPS_KERNEL(name, Arguments)                                        \
+  template void run(HostExec, Arguments const&);                             \
+  extern template void run(DeviceExec, Arguments const&);                    \
+  void name(Stream& stream, Arguments const& arguments) {                    \
+    if (stream.device().is_host()) return run(host_exec(stream), arguments); \
+    cuda::CurrentDevice const current(stream.device().index);                \
+    run(device_exec(stream), arguments);                                     \
   }
 #else
 #define GPUPS_KERNEL(name, Arguments)            \

@@ -87,10 +87,7 @@ void throw_moved_from(char const* kind) {
 namespace kernels {
 
 HostExec host_exec(Stream const& stream) { return {stream.impl().arena.get()}; }
-DeviceExec device_exec(Stream const& stream) {
-  cuda::use_device(stream.device().index);
-  return {stream.native(), &stream.impl().library};
-}
+DeviceExec device_exec(Stream const& stream) { return {stream.native(), &stream.impl().library}; }
 
 }  // namespace kernels
 }  // namespace gpups

@@ -121,7 +121,7 @@ class RendezvousTransfers {
   std::map<Id, IncomingTransfer> incoming_;
   std::map<std::uint64_t, PendingAllreduce> pending_allreduces_;  // by tag: not started yet
   std::vector<std::uint64_t> unready_allreduces_;                 // those whose terms are not written yet
-  Staging sending_, receiving_;
+  Staging sending_{kPieceBytes, kPiecesMax}, receiving_{kPieceBytes, kPiecesMax};
   std::deque<Id> unstaged_sends_;                // have pieces to send, and wait for staging memory
   std::deque<ReceivedPiece> waiting_pieces_;     // have arrived, and wait for staging memory
   std::vector<std::function<void()>> deferred_;  // work that may throw, which callbacks of UCX must not

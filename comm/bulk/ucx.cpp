@@ -14,6 +14,8 @@
 
 #include "comm/bulk/flow_control.hpp"
 #include "comm/bulk/rendezvous.hpp"
+#include "comm/bulk/staging.hpp"
+#include "comm/bulk/unexpected_arrivals.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"
@@ -23,15 +25,12 @@
 namespace gpups::comm {
 namespace {
 
-// Bounds of unexpected transfers from one rank: twice its credits. A sender that exceeds them violates the protocol.
-constexpr std::size_t kUnexpectedMax = 2 * kTransfersAheadMax;
-constexpr std::size_t kUnexpectedBytesMax = 2 * kEagerBytesAheadMax;
-
 // A bulk transport over active messages. Transfers between devices are left to RendezvousTransfers.
 class Ucx final : public BulkTransport {
  public:
   Ucx(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<DeviceFabric> fabric)
       : ucx_(std::move(ucx)),
+        unexpected_(static_cast<std::size_t>(ucx_->size())),
         peers_(static_cast<std::size_t>(ucx_->size())),
         rendezvous_(
             ucx_, std::move(fabric), [this](Rank peer, char const* what) { reject(peer, what); }, [this] { wake_(); }) {
@@ -53,8 +52,8 @@ class Ucx final : public BulkTransport {
     });
     ucx_->handle(AmKind::kBulkWithdrawn, [this](AmHeader const& header, AmArrival const& arrival) {
       ucx_->drop(arrival);
-      auto const found = unexpected_arrivals_.find({header.from, header.number});
-      if (found != unexpected_arrivals_.end()) ucx_->drop(take_arrived(found).handle);
+      auto const withdrawn = unexpected_.take({header.from, header.number});
+      if (withdrawn) ucx_->drop(withdrawn->handle);
     });
     ucx_->handle(AmKind::kBulkCredit, [this](AmHeader const& header, AmArrival const& arrival) {
       ucx_->drop(arrival);
@@ -81,7 +80,7 @@ class Ucx final : public BulkTransport {
     ucx_->handle(AmKind::kBulkCredit, nullptr);
     ucx_->handle(AmKind::kBulkOffer, nullptr);
     ucx_->handle(AmKind::kFabricOffer, nullptr);
-    for (auto const& [id, arrival] : unexpected_arrivals_) ucx_->drop(arrival.handle);
+    unexpected_.each([this](UnexpectedArrival const& arrival) { ucx_->drop(arrival.handle); });
   }
 
   Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) override {
@@ -89,9 +88,9 @@ class Ucx final : public BulkTransport {
     Transfer const number{++transfers_};
     PostedSend send{number, to, tag, data, bytes, stream, {}, {}};
     if (!stream.device().is_host() && !rendezvous_.handles(stream.device(), bytes)) {
-      send.staged = Array<std::byte>(Device::host(), bytes);
-      memory::copy(stream, send.staged.data(), Device::host(), data, stream.device(), bytes);
-      send.data = send.staged.data();
+      send.staged = stage(stream.device(), bytes);
+      memory::copy(stream, send.staged.get(), Device::host(), data, stream.device(), bytes);
+      send.data = send.staged.get();
     }
     send.ready = stream.record();
     if (send.ready.done()) {
@@ -109,10 +108,9 @@ class Ucx final : public BulkTransport {
     [[maybe_unused]] bool const fresh =
         posted_receives_.emplace(id, PostedReceive{stream, number, bytes, std::move(allocate)}).second;
     GPUPS_ASSERT(fresh && "a tag is for one transfer at a time");
-    if (auto const found = unexpected_arrivals_.find(id); found != unexpected_arrivals_.end()) {
-      UnexpectedArrival arrival = take_arrived(found);
-      if (!arrival.handle.remote) arrival.handle.data = arrival.copy.data();  // unused if it is only announced
-      take(id, arrival.handle);
+    if (auto arrival = unexpected_.take(id)) {
+      if (!arrival->handle.remote) arrival->handle.data = arrival->copy.data();  // unused if it is only announced
+      take(id, arrival->handle);
     }
     return number;
   }
@@ -143,8 +141,9 @@ class Ucx final : public BulkTransport {
         waiting_.push_back(std::move(send));
       }
     }
-    std::erase_if(staged_copies_, [this](StagedCopy const& copy) {
+    std::erase_if(staged_copies_, [this](StagedCopy& copy) {
       if (!copy.copied.done()) return false;
+      unstage(std::move(copy.staged), copy.bytes);
       done_.insert(copy.number);
       return true;
     });
@@ -164,7 +163,7 @@ class Ucx final : public BulkTransport {
   void on_arrival(std::function<void()> wake) override { wake_.set(std::move(wake)); }
 
  private:
-  using Id = std::pair<Rank, std::uint64_t>;  // the other rank, and the tag
+  using Id = UnexpectedArrivals::Id;  // the other rank, and the tag
   struct PostedSend {
     Transfer number;
     Rank to;
@@ -173,7 +172,7 @@ class Ucx final : public BulkTransport {
     std::size_t bytes;
     Stream stream;
     Event ready;
-    Array<std::byte> staged;
+    kernels::PinnedPtr staged;  // if the data are on a GPU and small
   };
   struct PostedReceive {
     Stream stream;
@@ -187,24 +186,19 @@ class Ucx final : public BulkTransport {
     Transfer number;
     std::size_t bytes;
     void* data;
-    Array<std::byte> staged;  // if the destination is on a GPU
-  };
-  // A transfer that has arrived before receive(). `copy` has the bytes of an eager one.
-  struct UnexpectedArrival {
-    AmArrival handle;
-    std::string copy;
+    kernels::PinnedPtr staged;  // if the destination is on a GPU
   };
   struct Peer {
     SendCredits credits;                 // of this rank to the peer
     std::deque<PostedSend> unannounced;  // sends without credit
-    Amount unexpected;                   // of unexpected_arrivals_
     ConsumedCredits consumed;
     bool credit_in_flight = false;
   };
   // A copy from staging memory to a GPU.
   struct StagedCopy {
     Transfer number;
-    Array<std::byte> staged;
+    std::size_t bytes;
+    kernels::PinnedPtr staged;
     Event copied;
   };
 
@@ -214,6 +208,14 @@ class Ucx final : public BulkTransport {
     return [alive = alive_, then = std::move(then)] {
       if (*alive) then();
     };
+  }
+
+  // Pinned memory for data of a GPU. That of small data, which are most, is used again.
+  kernels::PinnedPtr stage(Device device, std::size_t bytes) {
+    return bytes <= kEagerBytesMax ? staging_.take(device) : kernels::allocate_pinned(device, bytes);
+  }
+  void unstage(kernels::PinnedPtr buffer, std::size_t bytes) {
+    if (bytes <= kEagerBytesMax) staging_.give_back(std::move(buffer));
   }
 
   void offer(PostedSend send) {
@@ -246,7 +248,8 @@ class Ucx final : public BulkTransport {
                  end_send(*send, eager);
                }));
   }
-  void end_send(PostedSend const& send, bool was_eager) {
+  void end_send(PostedSend& send, bool was_eager) {
+    if (send.staged != nullptr) unstage(std::move(send.staged), send.bytes);
     offers_.erase({send.to, send.tag});
     done_.insert(send.number);
     wake_();
@@ -276,30 +279,10 @@ class Ucx final : public BulkTransport {
   void on_arrival_of(AmHeader const& header, AmArrival const& arrival) {
     Id const id{header.from, header.number};
     if (posted_receives_.contains(id)) return take(id, arrival);
-    Amount& unexpected = peers_[number(header.from)].unexpected;
-    bool const is_copied = header.kind == AmKind::kData && !arrival.remote;
-    std::size_t const copied = is_copied ? arrival.bytes : 0;
-    char const* wrong = nullptr;
-    if (unexpected_arrivals_.contains(id)) wrong = "it sent the same data twice";
-    if (unexpected.count == kUnexpectedMax || unexpected.bytes + copied > kUnexpectedBytesMax)
-      wrong = "it sent more than its credits allow";
-    if (wrong != nullptr) {
-      ucx_->drop(arrival);
-      return reject(header.from, wrong);
-    }
-    unexpected.add(copied);
-    std::string copy;
-    if (copied > 0) copy.assign(static_cast<char const*>(arrival.data), copied);
-    unexpected_arrivals_.emplace(id, UnexpectedArrival{arrival, std::move(copy)});
-  }
-
-  UnexpectedArrival take_arrived(std::map<Id, UnexpectedArrival>::iterator found) {
-    Amount& unexpected = peers_[number(found->first.first)].unexpected;
-    --unexpected.count;
-    unexpected.bytes -= found->second.copy.size();
-    UnexpectedArrival arrival = std::move(found->second);
-    unexpected_arrivals_.erase(found);
-    return arrival;
+    char const* const wrong = unexpected_.add(id, arrival);
+    if (wrong == nullptr) return;
+    ucx_->drop(arrival);
+    reject(header.from, wrong);
   }
 
   void reject(Rank peer, char const* wrong) {
@@ -331,13 +314,13 @@ class Ucx final : public BulkTransport {
           wake_();
         });
       }
-      if (!stream.device().is_host()) taken.staged = Array<std::byte>(Device::host(), bytes);
+      if (!stream.device().is_host()) taken.staged = stage(stream.device(), bytes);
     } catch (...) {  // exceptions must not pass through UCX; progress() throws this one
       failure_ = std::current_exception();
       ucx_->drop(arrival);
       return wake_();
     }
-    void* const to = taken.staged.empty() ? taken.data : taken.staged.data();
+    void* const to = taken.staged == nullptr ? taken.data : taken.staged.get();
     auto const kept = std::make_shared<ReceiveRequest>(std::move(taken));
     bool const was_eager = arrival.header.bytes != 0;
     if (arrival.remote) {
@@ -355,11 +338,11 @@ class Ucx final : public BulkTransport {
   }
 
   void end(ReceiveRequest& taken) {
-    if (taken.staged.empty()) {
+    if (taken.staged == nullptr) {
       done_.insert(taken.number);
     } else {
-      memory::copy(taken.stream, taken.data, taken.stream.device(), taken.staged.data(), Device::host(), taken.bytes);
-      staged_copies_.push_back({taken.number, std::move(taken.staged), taken.stream.record()});
+      memory::copy(taken.stream, taken.data, taken.stream.device(), taken.staged.get(), Device::host(), taken.bytes);
+      staged_copies_.push_back({taken.number, taken.bytes, std::move(taken.staged), taken.stream.record()});
     }
     wake_();
   }
@@ -378,10 +361,11 @@ class Ucx final : public BulkTransport {
   std::uint64_t transfers_ = 0;
   std::set<Id> offers_;  // announced, and not yet received
   std::map<Id, PostedReceive> posted_receives_;
-  std::map<Id, UnexpectedArrival> unexpected_arrivals_;
+  UnexpectedArrivals unexpected_;
   std::vector<Peer> peers_;          // by rank
   std::vector<PostedSend> waiting_;  // until the work of their streams is done
   std::vector<StagedCopy> staged_copies_;
+  Staging staging_{kEagerBytesMax};
   std::set<Transfer> done_;
   std::size_t open_ = 0;  // pending operations of UCX
   std::optional<PeerError> error_;

@@ -48,7 +48,7 @@ NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, De
                 "the NCCL id has {} bytes instead of {} (ranks use different builds): run the same build on all ranks",
                 id.size(), sizeof native_id.internal);
   std::memcpy(native_id.internal, id.data(), id.size());
-  cuda::use_device(device_.index);
+  cuda::CurrentDevice const current(device_.index);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   ncclComm_t comm = nullptr;
@@ -125,7 +125,7 @@ void NcclCommunicator::begin(char const* doing, Call call) {
   std::lock_guard lock(mutex_);
   check_open(doing);
   GPUPS_ASSERT(begun_ == nullptr);
-  cuda::use_device(device_.index);
+  cuda::CurrentDevice const current(device_.index);
   call(comm_of(native_));
   begun_ = doing;
   give_up_ = deadline();
@@ -175,7 +175,10 @@ class NcclFabric final : public DeviceFabric {
       : communicator_(id, me, ranks, device, timeout_s), stream_(device) {}
   ~NcclFabric() override {
     communicator_.abort();
-    stream_.wait();
+    try {
+      stream_.wait();
+    } catch (Error const&) {  // NOLINT: the fabric was given up, and its caller reports why
+    }
   }
 
   Device device() const override { return communicator_.device(); }

@@ -12,6 +12,7 @@
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/row_lifecycle.hpp"
+#include "kernels/scatter.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/support/inputs.hpp"
 
@@ -121,6 +122,32 @@ TEST(InitRows, DrawsHaveExpectedMeanAndVariance) {
     EXPECT_NEAR(sum / draws, 0, 0.02);
     EXPECT_NEAR(squares / draws, variance, 0.05);
     EXPECT_NEAR(neighbours / draws, 0, 0.03);
+  }
+}
+
+// Entries without a row number write nothing, in every data type.
+template <class T>
+void expect_skipped(Device device) {
+  Stream stream(device, 1);
+  constexpr std::size_t kDim = 3;
+  std::size_t const stride = row_stride(kDim, kNumberType<T>);
+  T const before{}, after = round_to<T>(2.5F);
+  auto const to = rows(stream, std::vector<T>(2 * stride, before), 2, stride);
+  auto const from = to_device(stream, std::vector<float>(2 * gpups::row_stride(kDim), 2.5F));
+  auto const ids = to_device(stream, Ids{kNoRow, 1});
+  scatter(stream, {{from.data(), 2, kDim, gpups::row_stride(kDim), device}, ids, to.ref(), kDim});
+  auto const written = test::to_host(stream, to.ref(), 2);
+  for (std::size_t j = 0; j < kDim; ++j) {
+    EXPECT_EQ(to_float(written[j]), to_float(before));
+    EXPECT_EQ(to_float(written[stride + j]), to_float(after));
+  }
+}
+
+TEST(Scatter, SkipsEntriesWithoutRow) {
+  for (Device const device : devices()) {
+    expect_skipped<float>(device);
+    expect_skipped<Half>(device);
+    expect_skipped<BFloat16>(device);
   }
 }
 

@@ -40,7 +40,8 @@ Kept top_k(Device device, int threads, std::vector<float> const& x, std::size_t 
           to_host(stream, residual.view()), result.threshold};
 }
 
-std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF; }
+// Orders floats by magnitude; NaN is the largest, whatever its bits, which a GPU changes.
+std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(std::isnan(x) ? kNan : x) & 0x7FFFFFFF; }
 
 // Compares with sorting. NaN is larger than infinity, and zeros are never selected.
 void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0) {
