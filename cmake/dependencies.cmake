@@ -45,6 +45,10 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
     endif()
   endif()
   set(CMAKE_CUDA_ARCHITECTURES ${GPUPS_CUDA_ARCHITECTURES})
+  if(GPUPS_EMULATED)  # reads PTX, and takes the place of the CUDA runtime
+    set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+  endif()
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
     # CMake 3.25 does not have nvcc's flag for C++20.
@@ -60,7 +64,7 @@ message(STATUS "gpups: device code ${GPUPS_HAS_CUDA}")
 
 # NCCL: bulk data between the GPUs of ranks, also for sums.
 set(GPUPS_HAS_NCCL OFF)
-if(GPUPS_HAS_CUDA)
+if(GPUPS_HAS_CUDA AND NOT GPUPS_EMULATED)
   find_package(nccl QUIET)
   set(GPUPS_HAS_NCCL ${nccl_FOUND})
 endif()

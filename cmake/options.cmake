@@ -3,6 +3,7 @@
 option(GPUPS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GPUPS_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 set(GPUPS_CUDA AUTO CACHE STRING "Device code: AUTO (if nvcc is found), ON or OFF")
+option(GPUPS_EMULATED "Execute device code in an emulator on the host, for tests on machines without a GPU" OFF)
 set(GPUPS_PMIX AUTO CACHE STRING "Ranks started by mpirun or srun --mpi=pmix: AUTO (if PMIx is found), ON or OFF")
 set(GPUPS_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities of the device code")
 set(GPUPS_HOST_ARCH native CACHE STRING "Processor of the host code: native, x86-64-v3, x86-64-v4, or empty")

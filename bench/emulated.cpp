@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the memory traffic of every kernel case on the emulated device: the bytes that must move, the bytes of the
+// sectors that warps load and store, their ratio, and launches. Counts do not depend on the machine.
+//   bench_emulated --entries 4096 --dim 64 gather sum_gradients
+// With --jsonl FILE, each case also adds a line to that file.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gpups/device.hpp"
+#include "tests/emulator/options.hpp"
+#include "tests/emulator/runtime/state.hpp"
+#include "tests/support/cases.hpp"
+
+namespace {
+
+namespace emulator = gpups::emulator;
+using gpups::Stream;
+
+// The counts of all kernels that a case launches.
+struct Traffic {
+  emulator::KernelCounts kernels;
+  std::uint64_t launches, waits;
+
+  double moved_bytes() const {
+    auto const sectors = kernels.loads.sectors + kernels.stores.sectors + kernels.atomics.sectors;
+    return static_cast<double>(sectors * emulator::kSectorBytes);
+  }
+};
+
+// Runs the case once to reserve memory, and then counts.
+Traffic measure(Stream& stream, gpups::test::Problem const& problem) {
+  problem.run(stream);
+  stream.wait();
+  emulator::runtime_counts() = {};
+  problem.run(stream);
+  stream.wait();
+  auto const& counts = emulator::runtime_counts();
+  Traffic traffic{.kernels = {}, .launches = counts.launches, .waits = counts.stream_waits};
+  for (auto const& [name, kernel] : counts.kernels) traffic.kernels += kernel;
+  return traffic;
+}
+
+nlohmann::ordered_json line_of(std::string const& name, gpups::test::Problem const& problem, Traffic const& traffic) {
+  auto const& kernels = traffic.kernels;
+  return {{"case", name},
+          {"entries", problem.entries},
+          {"bytes", problem.bytes},
+          {"load_sectors", kernels.loads.sectors},
+          {"store_sectors", kernels.stores.sectors},
+          {"atomic_sectors", kernels.atomics.sectors},
+          {"ratio", traffic.moved_bytes() / static_cast<double>(std::max<std::size_t>(problem.bytes, 1))},
+          {"launches", traffic.launches},
+          {"waits", traffic.waits},
+          {"instructions", kernels.instructions},
+          {"bank_conflicts", kernels.bank_conflicts},
+          {"partial_accesses", kernels.partial_accesses}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app("Counts the memory traffic of kernels on an emulated device");
+  gpups::test::CaseSize size{4096, 64};
+  std::string jsonl;
+  std::vector<std::string> names;
+  app.add_option("--entries", size.n, "entries of a batch")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  app.add_option("--dim", size.dim, "columns of a row")->capture_default_str()->check(CLI::Range(1, 1 << 12));
+  app.add_option("--jsonl", jsonl, "file to which a line for each case is added");
+  app.add_option("case", names, "the cases to run; none: all");
+  CLI11_PARSE(app, argc, argv);
+
+  emulator::options().counts = true;
+  Stream stream(gpups::Device::cuda(0), 1);
+  fmt::print("{} entries, dim {}\n", size.n, size.dim);
+  fmt::print("{:28} {:>12} {:>12} {:>6} {:>9} {:>6} {:>10}\n", "case", "bytes", "moved", "ratio", "launches", "waits",
+             "conflicts");
+  for (auto const& kernel : gpups::test::kernel_cases()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), kernel.name) == names.end()) continue;
+    auto const problem = kernel.make(stream, size, 2);
+    Traffic const traffic = measure(stream, problem);
+    auto const line = line_of(kernel.name, problem, traffic);
+    fmt::print("{:28} {:12} {:12.0f} {:6.2f} {:9} {:6} {:10}\n", kernel.name, problem.bytes, traffic.moved_bytes(),
+               line["ratio"].get<double>(), traffic.launches, traffic.waits, traffic.kernels.bank_conflicts);
+    std::fflush(stdout);
+    if (jsonl.empty()) continue;
+    std::ofstream file(jsonl, std::ios::app);
+    if (!(file << line.dump() << '\n' << std::flush)) {
+      fmt::print(stderr, "bench_emulated: {} cannot be written (results would be lost): check the path\n", jsonl);
+      return 2;
+    }
+  }
+  return 0;
+} catch (std::exception const& error) {
+  fmt::print(stderr, "bench_emulated: {}\n", error.what());
+  return 2;
+}

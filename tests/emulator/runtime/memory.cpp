@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocations, copies and fills. Copies and fills are checked when they are queued, and again when they are executed.
+#include <cuda_runtime_api.h>
+#include <fmt/core.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/emulator/machine/device_memory.hpp"
+#include "tests/emulator/options.hpp"
+#include "tests/emulator/runtime/state.hpp"
+
+namespace gpups::emulator {
+namespace {
+
+std::size_t total_bytes() { return options().memory_mib << 20; }
+
+cudaError_t allocate_checked(void** memory, std::size_t bytes, MemoryKind kind) {
+  RuntimeLock const lock(runtime_mutex());
+  *memory = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  bool const is_device = kind == MemoryKind::kDevice;
+  if (is_device && device_use(current_device()).bytes + bytes > total_bytes()) return fail(cudaErrorMemoryAllocation);
+  *memory = allocate(bytes, kind, current_device());
+  if (*memory == nullptr) return fail(cudaErrorMemoryAllocation);
+  ++(is_device ? runtime_counts().allocations : runtime_counts().pinned_allocations);
+  return cudaSuccess;
+}
+
+// All work that may use the memory is executed before, as on a GPU.
+cudaError_t release_checked(void* memory, MemoryKind kind) {
+  if (memory == nullptr) return cudaSuccess;
+  RuntimeLock const lock(runtime_mutex());
+  drain_all();
+  auto const found = find_allocation(memory, 1);
+  if (!found || found->kind != kind || found->begin != reinterpret_cast<std::uint64_t>(memory)) {
+    return report(cudaErrorInvalidValue,
+                  fmt::format("an address is freed that was not allocated so: {}", describe_address(memory)));
+  }
+  (void)release(memory);
+  return cudaSuccess;
+}
+
+// One end of a copy.
+struct End {
+  void const* address;
+  MemoryKind kind;
+  bool is_whole;  // all bytes are in one allocation, or none is
+
+  bool is_on_device() const { return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable; }
+};
+End end_at(void const* address, std::size_t bytes) {
+  if (auto const found = find_allocation(address, bytes)) return {address, found->kind, true};
+  return {address, MemoryKind::kPageable, !find_allocation(address, 1)};
+}
+
+// Throws KernelError if the memory was freed after the work was queued.
+void check_unchanged(End const& end, std::size_t bytes, char const* work) {
+  End const now = end_at(end.address, bytes);
+  if (now.kind == end.kind && now.is_whole) return;
+  throw KernelError{cudaErrorIllegalAddress,
+                    fmt::format("memory was freed before a queued {} of {} bytes was executed, {}", work, bytes,
+                                describe_address(end.address))};
+}
+
+bool is_direction(End const& to, End const& from, cudaMemcpyKind kind) {
+  switch (kind) {
+    case cudaMemcpyHostToDevice:
+      return to.is_on_device() && !from.is_on_device();
+    case cudaMemcpyDeviceToHost:
+      return !to.is_on_device() && from.is_on_device();
+    case cudaMemcpyDeviceToDevice:
+      return to.is_on_device() && from.is_on_device();
+    default:
+      return true;
+  }
+}
+
+void count_copy(End const& to, End const& from, std::size_t bytes) {
+  RuntimeCounts& counts = runtime_counts();
+  auto& copies = !to.is_on_device() ? counts.to_host : from.is_on_device() ? counts.within_device : counts.to_device;
+  ++copies.count;
+  copies.bytes += bytes;
+}
+
+// A copy from pageable memory reads it at once; a copy to pageable memory ends before the call returns.
+void queue_copy(void* memory, End const& to, End const& from, std::size_t bytes, cudaStream_t stream) {
+  if (from.kind == MemoryKind::kPageable) {
+    auto const* const source = static_cast<std::uint8_t const*>(from.address);
+    enqueue(stream, [=, staged = std::vector<std::uint8_t>(source, source + bytes)] {
+      if (to.kind != MemoryKind::kPageable) check_unchanged(to, bytes, "copy");
+      std::memcpy(memory, staged.data(), bytes);
+    });
+  } else {
+    enqueue(stream, [=] {
+      if (to.kind != MemoryKind::kPageable) check_unchanged(to, bytes, "copy");
+      check_unchanged(from, bytes, "copy");
+      std::memmove(memory, from.address, bytes);
+    });
+  }
+  if (to.kind == MemoryKind::kPageable) drain(stream);
+}
+
+cudaError_t copy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  End const target = end_at(to, bytes), source = end_at(from, bytes);
+  if (!target.is_whole || !source.is_whole) {
+    return report(cudaErrorInvalidValue,
+                  fmt::format("a copy of {} bytes passes the end of its {}, {}", bytes,
+                              target.is_whole ? "source" : "target", describe_address(target.is_whole ? from : to)));
+  }
+  if (!is_direction(target, source, kind)) {
+    return report(cudaErrorInvalidMemcpyDirection, fmt::format("a copy has a wrong direction: to {}, from {}",
+                                                               describe_address(to), describe_address(from)));
+  }
+  count_copy(target, source, bytes);
+  queue_copy(to, target, source, bytes, stream);
+  return cudaSuccess;
+}
+
+cudaError_t fill(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  End const target = end_at(to, bytes);
+  if (!target.is_whole || target.kind == MemoryKind::kPageable) {
+    return report(cudaErrorInvalidValue,
+                  fmt::format("a fill of {} bytes is out of bounds, {}", bytes, describe_address(to)));
+  }
+  ++runtime_counts().fills.count;
+  runtime_counts().fills.bytes += bytes;
+  enqueue(stream, [=] {
+    check_unchanged(target, bytes, "fill");
+    std::memset(to, byte, bytes);
+  });
+  return cudaSuccess;
+}
+
+}  // namespace
+}  // namespace gpups::emulator
+
+using namespace gpups::emulator;
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return allocate_checked(memory, bytes, MemoryKind::kDevice);
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return allocate_checked(memory, bytes, MemoryKind::kPinned);
+}
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) { return cudaMalloc(memory, bytes); }
+cudaError_t cudaFree(void* memory) { return release_checked(memory, MemoryKind::kDevice); }
+cudaError_t cudaFreeHost(void* memory) { return release_checked(memory, MemoryKind::kPinned); }
+
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  RuntimeLock const lock(runtime_mutex());
+  enqueue(stream, [memory] {
+    if (!release(memory)) {
+      throw KernelError{cudaErrorInvalidValue,
+                        fmt::format("an address is freed that was not allocated: {}", describe_address(memory))};
+    }
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  RuntimeLock const lock(runtime_mutex());
+  return copy(to, from, bytes, kind, stream);
+}
+cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
+  RuntimeLock const lock(runtime_mutex());
+  cudaError_t const result = copy(to, from, bytes, kind, nullptr);
+  drain(cudaStream_t{});
+  return result;
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
+  RuntimeLock const lock(runtime_mutex());
+  return fill(to, byte, bytes, stream);
+}
+cudaError_t cudaMemset(void* to, int byte, std::size_t bytes) {
+  RuntimeLock const lock(runtime_mutex());
+  cudaError_t const result = fill(to, byte, bytes, nullptr);
+  drain(cudaStream_t{});
+  return result;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  RuntimeLock const lock(runtime_mutex());
+  *total = total_bytes();
+  *free = *total - device_use(current_device()).bytes;
+  return cudaSuccess;
+}
+
+// Memory of streams is allocated like other memory.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  static int none;
+  *pool = reinterpret_cast<cudaMemPool_t>(&none);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+
+}  // extern "C"
