@@ -3,12 +3,15 @@
 set(test_environment "")
 if(GPUPS_SANITIZE MATCHES thread)
   set(test_environment UCX_MEM_EVENTS=no)
+elseif(GPUPS_EMULATED)
+  set(test_environment GPUPS_CASE_SEEDS=1)  # an emulated device is slow
 endif()
 
 # gpups_tests(name [LABEL label] [SERIAL] [SHARDS n] [LIBRARIES library...] SOURCES file...): a test program of these
 # files, and an entry of ctest for each of its shards: a process that runs every n-th case. An entry should take minutes
 # at most with sanitizers, and there should be enough of them for all cores.
-# LABEL tsan: it also runs with the thread sanitizer. SERIAL: it runs while nothing else does.
+# LABEL tsan: it also runs with the thread sanitizer. LABEL emulated: it also runs with an emulated device. SERIAL: it
+# runs while nothing else does.
 function(gpups_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "LABEL;SHARDS" "LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
@@ -32,7 +35,7 @@ function(gpups_tests name)
     set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
       TIMEOUT 7200)  # run_cases.py ends single cases that take too long
   endforeach()
-  if(arg_LABEL STREQUAL "tsan")
-    add_dependencies(tsan_tests ${name})
+  if(arg_LABEL)
+    add_dependencies(${arg_LABEL}_tests ${name})
   endif()
 endfunction()
