@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small graph on the emulated device: the tables have the same bits on one rank, on two ranks that are threads,
-on two processes, and with lazy streams and random interleavings. The loss is that of the host.
+"""Trains a small graph on the emulated device: the tables have the same bits on one rank, on two threads, on two
+processes, and with lazy streams and random interleavings. The loss is that of the host.
 
 usage: training_test.py GPU_TRAIN [unittest's arguments]
 """
