@@ -235,7 +235,7 @@ Outcome copy_sign(Thread& thread, Instruction const& i) {
   return Outcome::kNext;
 }
 
-// Minimum and maximum. Without ".NaN" (mode 1), a NaN gives the other operand. -0 is below 0.
+// Minimum and maximum. Without ".NaN" (rounding 1), a NaN gives the other operand. -0 is below 0.
 template <class T, bool kMaximum>
 Outcome float_extreme(Thread& thread, Instruction const& i) {
   T const a = read<T>(thread, i.a), b = read<T>(thread, i.b);

@@ -72,7 +72,7 @@ Outcome shift_right(Thread& thread, Instruction const& i) {
   return Outcome::kNext;
 }
 
-// Shifts the 64 bits of b and a. mode bit 0: right; bit 1: clamps the shift to 32, otherwise it is modulo 32.
+// Shifts the 64 bits of b and a. Instruction::operation has these bits. Without kClamps the shift is modulo 32.
 constexpr std::uint8_t kRight = 1, kClamps = 2;
 Outcome funnel_shift(Thread& thread, Instruction const& i) {
   std::uint64_t const both = std::uint64_t{read<std::uint32_t>(thread, i.b)} << 32 | read<std::uint32_t>(thread, i.a);
@@ -112,7 +112,7 @@ Outcome insert_field(Thread& thread, Instruction const& i) {
   write<T>(thread, i.d, result);
   return Outcome::kNext;
 }
-// Finds the highest bit that differs from the sign. mode 1: as the shift that moves it to the highest place.
+// Finds the highest bit that differs from the sign. Operation 1: as the shift that moves it to the highest place.
 template <class T>
 Outcome find_highest(Thread& thread, Instruction const& i) {
   using U = std::make_unsigned_t<T>;
@@ -126,7 +126,7 @@ Outcome find_highest(Thread& thread, Instruction const& i) {
   write<std::uint32_t>(thread, i.d, result);
   return Outcome::kNext;
 }
-// A mask of b bits from bit a. mode 1: both modulo 32.
+// A mask of b bits from bit a. Operation 1: both modulo 32.
 Outcome make_mask(Thread& thread, Instruction const& i) {
   auto at = read<std::uint32_t>(thread, i.a), bits = read<std::uint32_t>(thread, i.b);
   at = i.operation != 0 ? at & 31 : std::min(at, 32U);
