@@ -64,7 +64,14 @@ message(STATUS "gpups: device code ${GPUPS_HAS_CUDA}")
 
 # NCCL: bulk data between the GPUs of ranks, also for sums.
 set(GPUPS_HAS_NCCL OFF)
-if(GPUPS_HAS_CUDA AND NOT GPUPS_EMULATED)
+if(GPUPS_EMULATED)  # needs the header; the emulator has the functions
+  find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(NCCL_INCLUDE)
+    set(GPUPS_HAS_NCCL ON)
+    add_library(nccl::nccl INTERFACE IMPORTED)
+    target_include_directories(nccl::nccl INTERFACE ${NCCL_INCLUDE})
+  endif()
+elseif(GPUPS_HAS_CUDA)
   find_package(nccl QUIET)
   set(GPUPS_HAS_NCCL ${nccl_FOUND})
 endif()

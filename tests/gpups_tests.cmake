@@ -4,16 +4,16 @@ set(test_environment "")
 if(GPUPS_SANITIZE MATCHES thread)
   set(test_environment UCX_MEM_EVENTS=no)
 elseif(GPUPS_EMULATED)
-  set(test_environment GPUPS_CASE_SEEDS=1)  # an emulated device is slow
+  set(test_environment GPUPS_CASE_SEEDS=1 GPUPS_EMULATOR=devices=4)  # an emulated device is slow
 endif()
 
-# gpups_tests(name [LABEL label] [SERIAL] [SHARDS n] [LIBRARIES library...] SOURCES file...): a test program of these
+# gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] SOURCES file...): a test program of these
 # files, and an entry of ctest for each of its shards: a process that runs every n-th case. An entry should take minutes
 # at most with sanitizers, and there should be enough of them for all cores.
-# LABEL tsan: it also runs with the thread sanitizer. LABEL emulated: it also runs with an emulated device. SERIAL: it
+# LABELS tsan: it also runs with the thread sanitizer. LABELS emulated: it also runs with emulated devices. SERIAL: it
 # runs while nothing else does.
 function(gpups_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "LABEL;SHARDS" "LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS" "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
@@ -30,12 +30,12 @@ function(gpups_tests name)
     math(EXPR index "${shard} - 1")
     add_test(NAME ${entry} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_cases.py
       ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}>)
-    set(labels cases ${arg_LABEL})
+    set(labels cases ${arg_LABELS})
     set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} ${test_environment})
     set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
       TIMEOUT 7200)  # run_cases.py ends single cases that take too long
   endforeach()
-  if(arg_LABEL)
-    add_dependencies(${arg_LABEL}_tests ${name})
-  endif()
+  foreach(label IN LISTS arg_LABELS)
+    add_dependencies(${label}_tests ${name})
+  endforeach()
 endfunction()

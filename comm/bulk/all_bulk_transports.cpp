@@ -52,7 +52,8 @@ std::vector<std::unique_ptr<BulkTransport>> nccl_bulk_transports(int ranks) {
   for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
     threads.emplace_back([&, rank] {
       auto const device = Device::cuda(static_cast<int>(rank));
-      ends[rank] = make_ucx_bulk_transport(workers[rank], make_nccl_fabric(id, Rank{rank}, ranks, device, kTimeout_s));
+      ends[rank] = make_ucx_bulk_transport(workers[rank], make_nccl_fabric(
+                                                              id, Rank{rank}, ranks, device, [] {}, kTimeout_s));
     });
   }
   for (std::thread& thread : threads) thread.join();

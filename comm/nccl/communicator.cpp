@@ -41,7 +41,8 @@ std::string make_nccl_id() {
   return {id.internal, sizeof id.internal};
 }
 
-NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
+NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, Device device,
+                                   std::function<void()> const& progress, double timeout_s)
     : device_(device), timeout_s_(timeout_s) {
   ncclUniqueId native_id;
   GPUPS_REQUIRE(id.size() == sizeof native_id.internal,
@@ -56,7 +57,7 @@ NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, De
   native_ = comm;
   try {
     check_nccl(result, "connecting GPUs", comm);
-    wait_ready("connecting GPUs");
+    wait_ready("connecting GPUs", progress);
   } catch (Error const&) {
     abort();
     throw;
@@ -82,9 +83,10 @@ bool NcclCommunicator::is_ready(char const* doing) {
   return false;
 }
 
-void NcclCommunicator::wait_ready(char const* doing) {
+void NcclCommunicator::wait_ready(char const* doing, std::function<void()> const& progress) {
   Deadline deadline(timeout_s_);
   while (!is_ready(doing)) {
+    progress();
     GPUPS_REQUIRE(deadline.wait(), kTimeoutError, doing, timeout_s_);
   }
 }
@@ -171,8 +173,9 @@ namespace {
 // A fabric that gives NCCL one operation at a time.
 class NcclFabric final : public DeviceFabric {
  public:
-  NcclFabric(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
-      : communicator_(id, me, ranks, device, timeout_s), stream_(device) {}
+  NcclFabric(std::string const& id, Rank me, int ranks, Device device, std::function<void()> const& progress,
+             double timeout_s)
+      : communicator_(id, me, ranks, device, progress, timeout_s), stream_(device) {}
   ~NcclFabric() override {
     communicator_.abort();
     try {
@@ -249,8 +252,8 @@ class NcclFabric final : public DeviceFabric {
 }  // namespace
 
 std::unique_ptr<DeviceFabric> make_nccl_fabric(std::string const& id, Rank me, int ranks, Device device,
-                                               double timeout_s) {
-  return std::make_unique<NcclFabric>(id, me, ranks, device, timeout_s);
+                                               std::function<void()> const& progress, double timeout_s) {
+  return std::make_unique<NcclFabric>(id, me, ranks, device, progress, timeout_s);
 }
 
 }  // namespace gpups::comm

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -25,8 +26,10 @@ std::string make_nccl_id();
 // Non-blocking use of ncclComm_t.
 class NcclCommunicator {
  public:
-  // Blocks until all ranks have called it with the same id. Throws Error after `timeout_s`.
-  NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, double timeout_s = 120);
+  // Blocks until all ranks have called it with the same id, and calls `progress` meanwhile: the id that this rank has
+  // sent may not have left yet. Throws Error after `timeout_s`.
+  NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, std::function<void()> const& progress,
+                   double timeout_s = 120);
   // Gives up pending operations, without waiting for other ranks.
   ~NcclCommunicator();
   NcclCommunicator(NcclCommunicator const&) = delete;
@@ -61,7 +64,7 @@ class NcclCommunicator {
   void begin(char const* doing, Call call);
   void check_open(char const* doing) const;
   bool is_ready(char const* doing);
-  void wait_ready(char const* doing);
+  void wait_ready(char const* doing, std::function<void()> const& progress);
 
   Device const device_;
   double const timeout_s_;
@@ -75,6 +78,6 @@ class NcclCommunicator {
 // Creates a DeviceFabric over a communicator with a stream of its own. Blocks and throws as the constructor of
 // NcclCommunicator.
 std::unique_ptr<DeviceFabric> make_nccl_fabric(std::string const& id, Rank me, int ranks, Device device,
-                                               double timeout_s);
+                                               std::function<void()> const& progress, double timeout_s);
 
 }  // namespace gpups::comm

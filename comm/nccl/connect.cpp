@@ -24,7 +24,8 @@ class NcclFactory final : public FabricFactory {
   std::string make_id() override { return make_nccl_id(); }
   std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) override {
     channel_.set_timeout(channel_.timeout_s() + timeout_s_);  // another rank may wait so long for NCCL
-    return make_nccl_fabric(id, me, ranks, device_, timeout_s_);
+    return make_nccl_fabric(
+        id, me, ranks, device_, [this] { (void)channel_.poll(); }, timeout_s_);
   }
 #else  // never called: this rank offers no fabric
   std::string make_id() override { return {}; }

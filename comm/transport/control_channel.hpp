@@ -34,9 +34,11 @@ class ControlChannel {
   // have ended their ControlChannel and continue to use the transport.
   std::deque<TransportMessage> take_unread();
 
- private:
-  bool poll();  // stores the messages that have arrived
+  // Sends and receives without blocking, for waits outside of this class; all blocking functions do so. Returns whether
+  // messages have arrived.
+  bool poll();
 
+ private:
   Transport& transport_;
   double timeout_s_;
   std::vector<std::deque<std::string>> received_;  // by rank

@@ -26,6 +26,8 @@ void set(Options& options, std::string const& name, std::uint64_t value) {
     options.resident = static_cast<int>(value);
   } else if (name == "counts") {
     options.counts = value != 0;
+  } else if (name == "nccl_polls") {
+    options.nccl_polls = static_cast<int>(value);
   } else if (name == "devices") {
     options.devices = static_cast<int>(value);
   } else if (name == "multiprocessors") {

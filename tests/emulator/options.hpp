@@ -17,6 +17,8 @@ struct Options {
   int resident = 1;  // blocks that are interleaved
   // Counts memory accesses, which takes time; see machine/counters.hpp.
   bool counts = false;
+  // An operation of NCCL is queued, and its data arrive, only after so many polls.
+  int nccl_polls = 0;
   int devices = 1;
   int multiprocessors = 8;
   std::size_t memory_mib = 8192;  // of each device

@@ -77,14 +77,18 @@ void channels_on_one_gpu(std::function<void(comm::ControlChannel&, Device)> cons
   });
 }
 
-std::string broadcast_id(comm::ControlChannel& channel) {
-  return channel.wait_broadcast(channel.rank() == 0 ? comm::make_nccl_id() : std::string());
-}
+// Connects the GPUs of all ranks.
+class ConnectedNccl : public comm::NcclCommunicator {
+ public:
+  ConnectedNccl(comm::ControlChannel& channel, Device device)
+      : NcclCommunicator(channel.wait_broadcast(channel.rank() == 0 ? comm::make_nccl_id() : std::string()),
+                         Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device,
+                         [&] { (void)channel.poll(); }) {}
+};
 
 TEST(Nccl, SumsInPlaceAndOutOfPlace) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
-    comm::NcclCommunicator nccl(broadcast_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks,
-                                device);
+    ConnectedNccl nccl(channel, device);
     Stream stream(device);
     constexpr std::size_t kSize = 100003;
     auto const mine = static_cast<float>(channel.rank()) + 0.5F;
@@ -137,8 +141,7 @@ TEST(Nccl, SumsForGroup) {
 // A rank waits for data that are never sent. abort() ends its wait.
 TEST(Nccl, AbortEndsWaiting) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
-    comm::NcclCommunicator nccl(broadcast_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks,
-                                device);
+    ConnectedNccl nccl(channel, device);
     if (channel.rank() == 1) return;
     Stream stream(device);
     Array<std::uint8_t> const target(device, 1 << 20);

@@ -34,7 +34,7 @@ cudaError_t allocate_checked(void** memory, std::size_t bytes, MemoryKind kind) 
 cudaError_t release_checked(void* memory, MemoryKind kind) {
   if (memory == nullptr) return cudaSuccess;
   RuntimeLock const lock(runtime_mutex());
-  drain_all();
+  drain_device(current_device());
   auto const found = find_allocation(memory, 1);
   if (!found || found->kind != kind || found->begin != reinterpret_cast<std::uint64_t>(memory)) {
     return report(cudaErrorInvalidValue,

@@ -20,9 +20,12 @@ using RuntimeLock = std::lock_guard<std::recursive_mutex>;
 // Queues work on a stream, or executes it at once; see Options::lazy. A KernelError that it throws is reported by the
 // next call that waits.
 void enqueue(cudaStream_t stream, std::function<void()> work);
-// Executes all work of a stream, or of all streams.
+// The same for work that may wait for another rank: it is called until it returns true.
+using PolledWork = std::function<bool()>;
+void enqueue_polled(cudaStream_t stream, PolledWork work);
+// Executes all work of a stream, or of all streams of a device. The lock, held once, is released while they wait.
 void drain(cudaStream_t stream);
-void drain_all();
+void drain_device(int device);
 // Returns the device of a stream.
 int device_of(cudaStream_t stream);
 // Returns the current device of the calling thread.

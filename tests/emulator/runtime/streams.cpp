@@ -3,11 +3,13 @@
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "tests/emulator/options.hpp"
@@ -18,7 +20,7 @@ namespace {
 
 struct StreamState {
   int device = 0;
-  std::deque<std::function<void()>> queue;
+  std::deque<PolledWork> queue;
 };
 
 // An event outlives cudaEventDestroy() while work refers to it.
@@ -53,45 +55,74 @@ StreamState& state_of(cudaStream_t stream) {
   return streams().of_default;
 }
 
-void execute(std::function<void()> const& work) {
+// Returns whether the work has ended.
+bool execute(PolledWork const& work) {
   try {
-    work();
+    return work();
   } catch (KernelError const& error) {
     report_async(error);
+    return true;
   }
 }
 
-void execute_first(StreamState& stream) {
-  auto const work = std::move(stream.queue.front());
-  stream.queue.pop_front();
-  execute(work);
+// Executes work of a stream until is_enough() holds, the stream is empty, or its first work waits for another rank.
+// Returns whether the last is not so.
+template <class IsEnough>
+bool advance(StreamState& stream, IsEnough is_enough) {
+  while (!stream.queue.empty() && !is_enough()) {
+    auto work = std::move(stream.queue.front());
+    stream.queue.pop_front();  // before its execution, in which other streams may wait for this one
+    if (!execute(work)) {
+      stream.queue.push_front(std::move(work));
+      return false;
+    }
+  }
+  return true;
 }
 
-void drain(StreamState& stream) {
-  while (!stream.queue.empty()) execute_first(stream);
+bool advance(StreamState& stream) {
+  return advance(stream, [] { return false; });
 }
 
-// Executes work of the event's stream until the event is done.
-void complete(EventState const& event) {
-  while (event.recorded && !event.done && !event.stream->queue.empty()) execute_first(*event.stream);
+// Executes work of the event's stream until the event is done. Returns false if that work waits for another rank.
+bool advance(EventState const& event) {
+  return !event.recorded || event.done || advance(*event.stream, [&] { return event.done; });
+}
+
+// Waits until advance() of a stream or an event returns true. The calling thread holds the lock once; other threads get
+// it between the calls.
+template <class Waited>
+void complete(Waited& waited) {
+  constexpr std::chrono::microseconds kPause(50);
+  while (!advance(waited)) {
+    runtime_mutex().unlock();
+    std::this_thread::sleep_for(kPause);
+    runtime_mutex().lock();
+  }
 }
 
 }  // namespace
 
-void enqueue(cudaStream_t stream, std::function<void()> work) {
+void enqueue_polled(cudaStream_t stream, PolledWork work) {
   StreamState& state = state_of(stream);
-  if (options().lazy) {
-    state.queue.push_back(std::move(work));
-  } else {
-    execute(work);
-  }
+  state.queue.push_back(std::move(work));
+  if (!options().lazy) advance(state);
 }
 
-void drain(cudaStream_t stream) { drain(state_of(stream)); }
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+  enqueue_polled(stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
+}
 
-void drain_all() {
-  drain(streams().of_default);
-  for (StreamState* const stream : std::set(streams().all)) drain(*stream);
+void drain(cudaStream_t stream) { complete(state_of(stream)); }
+
+void drain_device(int device) {
+  complete(streams().of_default);
+  for (StreamState* const stream : std::set(streams().all)) {
+    if (streams().all.contains(stream) && stream->device == device) complete(*stream);
+  }
 }
 
 int device_of(cudaStream_t stream) {
@@ -119,7 +150,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!streams().all.contains(state)) {
     return report(cudaErrorInvalidResourceHandle, "a stream is destroyed that does not exist");
   }
-  drain(*state);
+  complete(*state);
   streams().all.erase(state);
   delete state;
   return cudaSuccess;
@@ -135,13 +166,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaDeviceSynchronize() {
   RuntimeLock const lock(runtime_mutex());
   ++runtime_counts().stream_waits;
-  drain_all();
+  drain_device(current_device());
   return take_async_error();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   RuntimeLock const lock(runtime_mutex());
-  enqueue(stream, [state = state_of(event)] { complete(*state); });
+  enqueue_polled(stream, [state = state_of(event)] { return advance(*state); });
   return cudaSuccess;
 }
 
@@ -170,7 +201,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   RuntimeLock const lock(runtime_mutex());
   ++runtime_counts().event_queries;
   EventState& state = *state_of(event);
-  if (state.recorded && !state.done && ++state.queries > kQueriesBeforeDone) complete(state);
+  if (!options().lazy || ++state.queries > kQueriesBeforeDone) advance(state);
   return state.recorded && !state.done ? fail(cudaErrorNotReady) : take_async_error();
 }
 

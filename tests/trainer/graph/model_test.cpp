@@ -127,22 +127,25 @@ void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device dev
 
 TEST_P(Models, BitsAreIndependentOfThreadsAndRanks) { expect_bits_of_the_batch_alone(GetParam(), Device::host()); }
 
-class ModelsOnCuda : public testing::Test {
+// Each test takes some of the options: few tests are skipped without a GPU, and several processes can share them.
+constexpr std::size_t kParts = 6;
+class ModelsOnCuda : public testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   }
   static void each_options(void (*expect)(GraphModelOptions const&, Device)) {
-    std::size_t index = 0;
-    for (GraphModelOptions const& options : all_options()) {
-      SCOPED_TRACE(name_of({options, index++}));
-      expect(options, Device::cuda(0));
+    auto const options = all_options();
+    for (std::size_t index = GetParam(); index < options.size(); index += kParts) {
+      SCOPED_TRACE(name_of({options[index], index}));
+      expect(options[index], Device::cuda(0));
     }
   }
 };
+INSTANTIATE_TEST_SUITE_P(Parts, ModelsOnCuda, testing::Range<std::size_t>(0, kParts));
 
-TEST_F(ModelsOnCuda, LossAndGradientsMatchDefinition) { each_options(expect_definition); }
-TEST_F(ModelsOnCuda, BitsAreIndependentOfRanks) { each_options(expect_bits_of_the_batch_alone); }
+TEST_P(ModelsOnCuda, LossAndGradientsMatchDefinition) { each_options(expect_definition); }
+TEST_P(ModelsOnCuda, BitsAreIndependentOfRanks) { each_options(expect_bits_of_the_batch_alone); }
 
 TEST_P(Models, PaddingOfSourcesIsZero) {
   GraphModelOptions const& options = GetParam();
