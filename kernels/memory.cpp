@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of arrays. Freed blocks are kept in a list of their size class and used again: every step needs batches of
 // nearly the same sizes, and new pages from the operating system cost more than the work on them.
+//
+// Queued work may still use a freed block of a GPU. The thread that has freed it may use it again at once, since its
+// next work follows on the same stream (see Array). Other threads, such as another rank on the same GPU, get it when
+// the work that was queued by then is done on all streams.
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -17,6 +25,7 @@
 #include "kernels/cpu_pause.hpp"
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/host_memory.hpp"
+#include "kernels/queued_work.hpp"
 #include "kernels/stream_impl.hpp"
 
 namespace gpups::memory {
@@ -27,10 +36,14 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // Returns the bytes of the size class of `bytes`. There are four classes for each power of two, so at most a quarter
 // more than `bytes` is allocated.
 std::size_t class_bytes(std::size_t bytes) {
+#ifdef GPUPS_EMULATED
+  return std::max<std::size_t>(bytes, 1);  // an emulated device finds every access past the end
+#else
   std::size_t const least = 64;  // a cache line
   if (bytes <= least) return least;
   std::size_t const step = std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;
+#endif
 }
 
 // Locks a mutex. Spins at first: the mutex is held for tens of nanoseconds, and sleeping takes a hundred times as long.
@@ -78,7 +91,7 @@ class Pool {
     ShortLock const lock(mutex_);
     usage_.bytes -= size;
     try {
-      free_[size].push_back(block);
+      free_[size].push_back({block, std::this_thread::get_id(), age_});
       usage_.bytes_cached += size;
     } catch (std::bad_alloc const&) {
       give_back(block);
@@ -91,17 +104,43 @@ class Pool {
   }
 
  private:
-  // Returns a kept block of this size class, or null if there is none.
+  struct KeptBlock {
+    void* block;
+    std::thread::id freed_by;
+    std::uint64_t age;  // age_ when it was freed
+  };
+
+  // Returns a kept block of this size class, or null if there is none that this thread may use.
   void* take_kept(std::size_t size) {
     ShortLock const lock(mutex_);
     auto& blocks = free_[size];
-    if (blocks.empty()) return nullptr;
-    void* const block = blocks.back();
-    blocks.pop_back();
+    auto const usable = [&](KeptBlock const& kept) {
+      return device_.is_host() || kept.freed_by == std::this_thread::get_id() || kept.age < unused_before_;
+    };
+    auto found = std::find_if(blocks.rbegin(), blocks.rend(), usable);
+    if (found == blocks.rend() && !blocks.empty() && advance_age()) {
+      found = std::find_if(blocks.rbegin(), blocks.rend(), usable);
+    }
+    if (found == blocks.rend()) return nullptr;
+    void* const block = found->block;
+    blocks.erase(std::next(found).base());
     usage_.bytes_cached -= size;
     count(size);
     return block;
   }
+
+  // Returns whether work that was queued when this was called before is done, so that more blocks are unused.
+  bool advance_age() {
+    if (!queued_) {
+      queued_.emplace(device_);
+      ++age_;
+    }
+    if (!queued_->done()) return false;
+    queued_.reset();
+    unused_before_ = age_;
+    return true;
+  }
+
   void count(std::size_t size) {
     usage_.bytes += size;
     usage_.bytes_peak = std::max(usage_.bytes_peak, usage_.bytes);
@@ -132,7 +171,7 @@ class Pool {
     for (auto kept = free_.rbegin(); kept != free_.rend() && usage_.bytes_cached > left; ++kept) {
       auto& [size, blocks] = *kept;
       while (!blocks.empty() && usage_.bytes_cached > left) {
-        give_back(blocks.back());
+        give_back(blocks.back().block);
         blocks.pop_back();
         usage_.bytes_cached -= size;
       }
@@ -141,7 +180,9 @@ class Pool {
 
   Device device_;
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<void*>> free_;
+  std::map<std::size_t, std::vector<KeptBlock>> free_;
+  std::optional<kernels::QueuedWork> queued_;  // of a GPU: what may use blocks that were freed before age_
+  std::uint64_t age_ = 1, unused_before_ = 0;  // no work uses blocks with an age below unused_before_
   Usage usage_{};
 };
 

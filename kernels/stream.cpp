@@ -2,6 +2,7 @@
 #include "gpups/stream.hpp"
 
 #include "kernels/cuda_runtime.hpp"
+#include "kernels/queued_work.hpp"
 #include "kernels/space.hpp"
 #include "kernels/stream_impl.hpp"
 #include "kernels/timeout.hpp"
@@ -10,6 +11,7 @@ namespace gpups {
 
 Stream::Impl::~Impl() {
   library.reset();  // waits for the stream
+  if (added) kernels::remove_stream(device, cuda);
   if (owned) cuda::destroy_stream(device.index, cuda);
 }
 Event::Impl::~Impl() {
@@ -25,14 +27,23 @@ void Event::wait() const {
 
 Stream::Stream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+void Stream::Impl::create() {
+  if (device.is_host()) return;
+  cuda = cuda::create_stream(device.index);
+  owned = true;
+  add();
+}
+void Stream::Impl::add() {
+  if (device.is_host()) return;
+  kernels::add_stream(device, cuda);
+  added = true;
+}
+
 Stream::Stream(Device device, int threads) : impl_(new Impl) {
   kernels::require_threads(threads, "the number of threads of a Stream");
   impl_->device = device;
   impl_->arena = std::make_shared<kernels::Arena>(threads);
-  if (!device.is_host()) {
-    impl_->cuda = cuda::create_stream(device.index);
-    impl_->owned = true;
-  }
+  impl_->create();
 }
 
 Stream Stream::wrap(Device device, void* native) {
@@ -40,6 +51,7 @@ Stream Stream::wrap(Device device, void* native) {
   impl->device = device;
   impl->arena = std::make_shared<kernels::Arena>(0);
   impl->cuda = native;
+  impl->add();
   return Stream(std::move(impl));
 }
 
@@ -47,10 +59,7 @@ Stream Stream::sibling() const {
   std::shared_ptr<Impl> impl(new Impl);
   impl->device = impl_->device;
   impl->arena = impl_->arena;
-  if (!impl->device.is_host()) {
-    impl->cuda = cuda::create_stream(impl->device.index);
-    impl->owned = true;
-  }
+  impl->create();
   return Stream(std::move(impl));
 }
 

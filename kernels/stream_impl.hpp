@@ -14,8 +14,13 @@ struct Stream::Impl {
   std::shared_ptr<kernels::Arena> arena;  // host
   void* cuda = nullptr;                   // cudaStream_t
   bool owned = false;                     // whether ~Impl() destroys `cuda`
+  bool added = false;                     // see add()
   std::shared_ptr<void> library;          // data that a library keeps for this stream
 
+  // Creates a cudaStream_t if the device is a GPU, and adds it.
+  void create();
+  // Lets QueuedWork know `cuda`, until the destructor.
+  void add();
   ~Impl();
 };
 

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # UCX replaces mmap() as its library is loaded, and the thread sanitizer's programs crash at their first thread.
 set(test_environment "")
+set(test_runs 1)
 if(GPUPS_SANITIZE MATCHES thread)
   set(test_environment UCX_MEM_EVENTS=no)
 elseif(GPUPS_EMULATED)
-  set(test_environment GPUPS_CASE_SEEDS=1 GPUPS_EMULATOR=devices=4)  # an emulated device is slow
+  set(test_environment GPUPS_CASE_SEEDS=1)  # an emulated device is slow
+  set(test_runs ${GPUPS_EMULATED_SEEDS})
 endif()
 
-# gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] SOURCES file...): a test program of these
-# files, and an entry of ctest for each of its shards: a process that runs every n-th case. An entry should take minutes
-# at most with sanitizers, and there should be enough of them for all cores.
+# gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern] SOURCES file...):
+# a test program of these files, and an entry of ctest for each of its shards: a process that runs every n-th case. An
+# entry should take minutes at most with sanitizers, and there should be enough of them for all cores. EMULATED_FILTER:
+# the cases that use a device, if the others would take long where devices are emulated.
 # LABELS tsan: it also runs with the thread sanitizer. LABELS emulated: it also runs with emulated devices. SERIAL: it
 # runs while nothing else does.
 function(gpups_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS" "LABELS;LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER" "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
@@ -22,16 +25,24 @@ function(gpups_tests name)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
-  foreach(shard RANGE 1 ${arg_SHARDS})
+  math(EXPR entries "${arg_SHARDS} * ${test_runs}")
+  foreach(number RANGE 1 ${entries})
     set(entry ${name})
-    if(arg_SHARDS GREATER 1)
-      set(entry ${name}.${shard})
+    if(entries GREATER 1)
+      set(entry ${name}.${number})
     endif()
-    math(EXPR index "${shard} - 1")
+    math(EXPR index "(${number} - 1) % ${arg_SHARDS}")
     add_test(NAME ${entry} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_cases.py
       ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}>)
     set(labels cases ${arg_LABELS})
     set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} ${test_environment})
+    if(GPUPS_EMULATED)
+      math(EXPR seed "(${number} - 1) / ${arg_SHARDS} + 1")
+      list(APPEND environment GPUPS_EMULATOR=devices=4,lazy=1,seed=${seed},resident=4)
+      if(arg_EMULATED_FILTER)
+        list(APPEND environment GTEST_FILTER=${arg_EMULATED_FILTER})
+      endif()
+    endif()
     set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
       TIMEOUT 7200)  # run_cases.py ends single cases that take too long
   endforeach()

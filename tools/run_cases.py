@@ -184,10 +184,14 @@ def main():
     results.parent.mkdir(parents=True, exist_ok=True)
     record = Record(results)
     try:
-        cases = share_of(cases_of(program))
+        all_cases = cases_of(program)
     except (OSError, subprocess.CalledProcessError) as error:
         record.end(pathlib.Path(program).name, "failed", f"its cases cannot be listed: {error}")
         sys.exit(f"the cases of {program} cannot be listed: {error}")
+    if not all_cases:
+        record.end(pathlib.Path(program).name, "failed", "no case is selected")
+        sys.exit(f"no case of {program} is selected (nothing would be tested): correct GTEST_FILTER")
+    cases = share_of(all_cases)
     record.write(cases=cases)
     seconds = float(os.environ.get("GPUPS_CASE_SECONDS", "600"))
     left = cases

@@ -105,7 +105,7 @@ namespace memory {
 // Returns a block of `bytes` bytes with undefined contents, from the cache of released blocks if one fits. Large host
 // blocks use huge pages. Throws Error if there is no memory. Any thread.
 void* allocate(Device device, std::size_t bytes);
-// Returns a block to the cache. bytes: the size that was allocated. Any thread.
+// Returns a block to the cache. bytes: the size that was allocated. Any thread; the conditions are those of Array.
 void release(Device device, void* block, std::size_t bytes) noexcept;
 // Returns count * element_bytes. On overflow it returns a number that is too large for allocate(), which then throws.
 constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
@@ -127,8 +127,9 @@ void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes)
 }  // namespace memory
 
 // Owns `size` elements on one device, with undefined contents at first. Move-only; a moved-from Array is empty. The
-// destructor does not block: it returns the memory to a cache, and another Array may get it immediately. REQUIRES: at
-// destruction, work on the memory is done, or the next user of the memory works on the same stream.
+// destructor does not block: it returns the memory to a cache, and the thread's next Array of the size may get it
+// immediately. Other threads get it when the work that was queued on the device by then is done. REQUIRES: at
+// destruction, work on the memory is done, or the next work of this thread is queued on the same stream.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -36,6 +36,8 @@ void set(Options& options, std::string const& name, std::uint64_t value) {
     options.memory_mib = value;
   } else if (name == "lists_unknown") {
     options.lists_unknown = value != 0;
+  } else if (name == "leaks") {
+    options.leaks = value != 0;
   } else {
     throw std::invalid_argument(name);
   }

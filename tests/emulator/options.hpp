@@ -24,6 +24,8 @@ struct Options {
   std::size_t memory_mib = 8192;  // of each device
   // Names unknown instructions when a kernel is first used, not when it reaches them.
   bool lists_unknown = false;
+  // Ends the process with status 1 if it exits while memory is allocated.
+  bool leaks = false;
 };
 
 // Returns the options. The first call reads them; it ends the process if they are invalid. Tests may change them while

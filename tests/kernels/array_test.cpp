@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
+
+#include "gpups/stream.hpp"
 
 namespace gpups {
 namespace {
@@ -23,6 +26,30 @@ TEST(Array, TruncateKeepsMemoryUntilDestruction) {
     EXPECT_GE(in_use(), before + kSize * sizeof(int));
   }
   EXPECT_EQ(in_use(), before);
+}
+
+// Queued work may still use a freed block. Its thread gets the block back at once, another one does not.
+TEST(Array, OnCudaOtherThreadsGetFreedBlocksAfterQueuedWork) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  constexpr std::size_t kBytes = 12345;
+  Device const device = Device::cuda(0);
+  Stream stream(device);
+  void* block = nullptr;
+  auto const use_and_free = [&] {
+    Array<char> const used(device, kBytes);
+    if (block != nullptr) EXPECT_EQ(used.data(), block);
+    block = used.data();
+    memory::fill_bytes(stream, block, 1, kBytes);
+  };
+  use_and_free();
+  use_and_free();
+  Event const filled = stream.record();
+  std::jthread([&] {
+    Array<char> const other(device, kBytes);
+    bool const same = other.data() == block;
+    EXPECT_TRUE(!same || filled.done());
+  });
+  stream.wait();
 }
 
 }  // namespace

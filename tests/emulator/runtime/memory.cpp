@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -16,10 +18,25 @@
 namespace gpups::emulator {
 namespace {
 
+// Reports memory that is allocated when the process exits; see Options::leaks.
+void report_leaks() {
+  if (!options().leaks) return;
+  DeviceUse use;
+  for (int device = 0; device < options().devices; ++device) {
+    auto const [bytes, allocations] = device_use(device);
+    use.bytes += bytes;
+    use.allocations += allocations;
+  }
+  if (use.allocations == 0) return;
+  std::fprintf(stderr, "emulator: %zu allocations of %zu bytes were not freed\n", use.allocations, use.bytes);
+  std::_Exit(1);
+}
+
 std::size_t total_bytes() { return options().memory_mib << 20; }
 
 cudaError_t allocate_checked(void** memory, std::size_t bytes, MemoryKind kind) {
   RuntimeLock const lock(runtime_mutex());
+  [[maybe_unused]] static int const registered = std::atexit(report_leaks);
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
   bool const is_device = kind == MemoryKind::kDevice;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -24,6 +25,7 @@ class Emulator : public testing::Test {
   static constexpr std::size_t kBytes = kIntegers * sizeof(int);
 
   void SetUp() override {
+    options() = {};
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaMalloc(&memory_, kBytes), cudaSuccess);
   }
@@ -59,7 +61,7 @@ class Emulator : public testing::Test {
 
   cudaStream_t stream_ = nullptr;
   void* memory_ = nullptr;
-  Options const options_ = options();
+  Options const options_ = options();  // of the environment
 };
 
 TEST_F(Emulator, FindsWritePastTheEnd) {
@@ -233,6 +235,21 @@ TEST_F(Emulator, CountsAtomicsAndPartialWarps) {
   KernelCounts const counts = counts_of(stream_, [&] { launch_add_one(stream_, integers(), 40, true); });
   EXPECT_EQ(counts.atomics.accesses + counts.stores.accesses, 2U);
   EXPECT_EQ(counts.partial_accesses, 1U);  // the second warp has eight threads with work
+}
+
+// A process with an allocation at its exit, which ends so with the option.
+TEST_F(Emulator, FindsLeakAtExit) {
+  auto const exit_with_memory = [] {
+    options().leaks = true;
+    std::exit(0);
+  };
+  EXPECT_EXIT(exit_with_memory(), testing::ExitedWithCode(1), "1 allocations of 1024 bytes were not freed");
+  auto const exit_without = [this] {
+    options().leaks = true;
+    (void)cudaFree(memory_);
+    std::exit(0);
+  };
+  EXPECT_EXIT(exit_without(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
