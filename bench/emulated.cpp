@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the memory traffic of every kernel case on the emulated device: the bytes that must move, the bytes of the
-// sectors that warps load and store, their ratio, and launches. Counts do not depend on the machine.
+// Counts the memory traffic of every kernel case on the emulated device: the bytes that must move, and the bytes of the
+// sectors that warps access; `distinct` counts a sector once for each launch, as if all other accesses to it were to a
+// cache. Their ratios to the bytes that must move, launches, and waits. Counts do not depend on the machine.
 //   bench_emulated --entries 4096 --dim 64 gather sum_gradients
-// With --jsonl FILE, each case also adds a line to that file.
+// With --kernels, the counts of each kernel of a case follow. With --jsonl FILE, each case also adds a line to that
+// file.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -25,12 +27,25 @@ using gpups::Stream;
 struct Traffic {
   emulator::KernelCounts kernels;
   std::uint64_t launches, waits;
-
-  double moved_bytes() const {
-    auto const sectors = kernels.loads.sectors + kernels.stores.sectors + kernels.atomics.sectors;
-    return static_cast<double>(sectors * emulator::kSectorBytes);
-  }
 };
+
+double moved_bytes(emulator::KernelCounts const& counts) {
+  auto const sectors = counts.loads.sectors + counts.stores.sectors + counts.atomics.sectors;
+  return static_cast<double>(sectors * emulator::kSectorBytes);
+}
+double distinct_bytes(emulator::KernelCounts const& counts) {
+  auto const sectors = counts.loads.distinct + counts.stores.distinct + counts.atomics.distinct;
+  return static_cast<double>(sectors * emulator::kSectorBytes);
+}
+
+// Prints the counts of the kernels of the last case.
+void print_kernels() {
+  for (auto const& [name, counts] : emulator::runtime_counts().kernels) {
+    if (counts.launches == 0) continue;
+    fmt::print("  {:12.0f} moved, {:12.0f} distinct, {} launches: {:.100}\n", moved_bytes(counts),
+               distinct_bytes(counts), counts.launches, name);
+  }
+}
 
 // Runs the case once to reserve memory, and then counts.
 Traffic measure(Stream& stream, gpups::test::Problem const& problem) {
@@ -47,13 +62,18 @@ Traffic measure(Stream& stream, gpups::test::Problem const& problem) {
 
 nlohmann::ordered_json line_of(std::string const& name, gpups::test::Problem const& problem, Traffic const& traffic) {
   auto const& kernels = traffic.kernels;
+  auto const least = static_cast<double>(std::max<std::size_t>(problem.bytes, 1));
   return {{"case", name},
           {"entries", problem.entries},
           {"bytes", problem.bytes},
           {"load_sectors", kernels.loads.sectors},
           {"store_sectors", kernels.stores.sectors},
           {"atomic_sectors", kernels.atomics.sectors},
-          {"ratio", traffic.moved_bytes() / static_cast<double>(std::max<std::size_t>(problem.bytes, 1))},
+          {"distinct_load_sectors", kernels.loads.distinct},
+          {"distinct_store_sectors", kernels.stores.distinct},
+          {"distinct_atomic_sectors", kernels.atomics.distinct},
+          {"ratio", moved_bytes(traffic.kernels) / least},
+          {"distinct_ratio", distinct_bytes(traffic.kernels) / least},
           {"launches", traffic.launches},
           {"waits", traffic.waits},
           {"instructions", kernels.instructions},
@@ -68,8 +88,10 @@ int main(int argc, char** argv) try {
   gpups::test::CaseSize size{4096, 64};
   std::string jsonl;
   std::vector<std::string> names;
+  bool by_kernel = false;
   app.add_option("--entries", size.n, "entries of a batch")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--dim", size.dim, "columns of a row")->capture_default_str()->check(CLI::Range(1, 1 << 12));
+  app.add_flag("--kernels", by_kernel, "also print the counts of each kernel of a case");
   app.add_option("--jsonl", jsonl, "file to which a line for each case is added");
   app.add_option("case", names, "the cases to run; none: all");
   CLI11_PARSE(app, argc, argv);
@@ -77,15 +99,17 @@ int main(int argc, char** argv) try {
   emulator::options().counts = true;
   Stream stream(gpups::Device::cuda(0), 1);
   fmt::print("{} entries, dim {}\n", size.n, size.dim);
-  fmt::print("{:28} {:>12} {:>12} {:>6} {:>9} {:>6} {:>10}\n", "case", "bytes", "moved", "ratio", "launches", "waits",
-             "conflicts");
+  fmt::print("{:28} {:>12} {:>12} {:>6} {:>12} {:>6} {:>9} {:>6} {:>10}\n", "case", "bytes", "moved", "ratio",
+             "distinct", "ratio", "launches", "waits", "conflicts");
   for (auto const& kernel : gpups::test::kernel_cases()) {
     if (!names.empty() && std::find(names.begin(), names.end(), kernel.name) == names.end()) continue;
     auto const problem = kernel.make(stream, size, 2);
     Traffic const traffic = measure(stream, problem);
     auto const line = line_of(kernel.name, problem, traffic);
-    fmt::print("{:28} {:12} {:12.0f} {:6.2f} {:9} {:6} {:10}\n", kernel.name, problem.bytes, traffic.moved_bytes(),
-               line["ratio"].get<double>(), traffic.launches, traffic.waits, traffic.kernels.bank_conflicts);
+    fmt::print("{:28} {:12} {:12.0f} {:6.2f} {:12.0f} {:6.2f} {:9} {:6} {:10}\n", kernel.name, problem.bytes,
+               moved_bytes(traffic.kernels), line["ratio"].get<double>(), distinct_bytes(traffic.kernels),
+               line["distinct_ratio"].get<double>(), traffic.launches, traffic.waits, traffic.kernels.bank_conflicts);
+    if (by_kernel) print_kernels();
     std::fflush(stdout);
     if (jsonl.empty()) continue;
     std::ofstream file(jsonl, std::ios::app);

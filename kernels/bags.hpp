@@ -44,6 +44,9 @@ struct MatrixEntries {
 
   GPUPS_ANY_FN std::size_t stride() const { return rows.stride(); }
   GPUPS_ANY_FN float const* row(std::uint32_t entry) const { return rows.row(positions[entry]); }
+#ifdef __CUDACC__
+  __device__ float const* row(std::uint32_t entry, bool has) const { return has ? row(entry) : nullptr; }
+#endif
   GPUPS_FN FourValues absent(std::uint32_t, std::size_t) const { return {}; }
 };
 

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/init_rows.hpp"
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/assert.hpp"
 #include "kernels/initial_value.hpp"
 #include "kernels/launch.hpp"
 
 namespace gpups::kernels {
+
+// Writes four numbers. On a GPU a lane stores them at once if their address allows it.
+template <class T>
+GPUPS_FN inline void put_four(T* to, T const (&four)[4], std::size_t count) {
+#ifdef __CUDACC__
+  using Word = std::conditional_t<sizeof(T) == 4, uint4, uint2>;
+  if (count >= 4 && reinterpret_cast<std::uintptr_t>(to) % sizeof(Word) == 0) {
+    Word word;
+    memcpy(&word, four, sizeof word);
+    *reinterpret_cast<Word*>(to) = word;
+    return;
+  }
+#endif
+  for (std::size_t i = 0; i < 4 && i < count; ++i) to[i] = four[i];
+}
 
 // Writes the initial values of a row as numbers of type Written, after rounding them to type T.
 template <class T, class Written>
@@ -13,9 +31,11 @@ GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t
                               std::size_t dim, std::size_t stride) {
   lanes.each((stride + 3) / 4, [=](std::size_t quad) {
     FourValues const q = initial_values(init, seed, key, quad);
-    for (std::size_t i = 0; i < 4 && 4 * quad + i < stride; ++i) {
-      to[4 * quad + i] = round_to<Written>(4 * quad + i < dim ? to_float(round_to<T>(q.value[i])) : 0);
+    Written four[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      four[i] = round_to<Written>(4 * quad + i < dim ? to_float(round_to<T>(q.value[i])) : 0);
     }
+    put_four(to + 4 * quad, four, stride - 4 * quad);
   });
 }
 

@@ -96,20 +96,30 @@ struct AdamMoments {
         epsilon(r.optimizer.epsilon),
         correction(corrected_by) {}
 
-  // Adds the gradient g to the moments of the columns from j on. Returns NaN in columns whose moment is not finite,
-  // else 0.
+  // The moments of some columns.
   template <class V>
-  GPUPS_FN V add(std::size_t j, V g) const {
+  struct Pair {
+    V first, second;
+    // Returns NaN in columns whose moment is not finite, else 0.
+    GPUPS_FN V nonfinite() const { return 0.0F * first + 0.0F * second; }
+  };
+  // Adds the gradient g to the moments of the columns from j on, and returns them.
+  template <class V>
+  GPUPS_FN Pair<V> add(std::size_t j, V g) const {
     V const m = beta1 * columns.get(first + j) + (1 - beta1) * g;
     V const v = beta2 * columns.get(second + j) + (1 - beta2) * (g * g);
     columns.put(first + j, m);
     columns.put(second + j, v);
-    return 0.0F * m + 0.0F * v;
+    return {m, v};
+  }
+  // Returns the direction of the step for these moments.
+  template <class V>
+  GPUPS_FN V direction(Pair<V> const& at) const {
+    return quotient(correction.first * at.first, root(correction.second * at.second) + epsilon);
   }
   // Returns the direction of the step in the columns from j on.
   GPUPS_FN auto direction(std::size_t j) const {
-    return quotient(correction.first * columns.get(first + j),
-                    root(correction.second * columns.get(second + j)) + epsilon);
+    return direction(Pair<typename C::Value>{columns.get(first + j), columns.get(second + j)});
   }
 };
 
@@ -117,8 +127,8 @@ template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
   AdamMoments<C> const moments(r, correction);
   return r.columns.nonfinite(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
-    auto const nonfinite = moments.add(j, gradient(j));
-    return nonfinite + value.put(j, value.get(j) - rate * moments.direction(j));
+    auto const at = moments.add(j, gradient(j));
+    return at.nonfinite() + value.put(j, value.get(j) - rate * moments.direction(at));
   });
 }
 
@@ -134,20 +144,21 @@ struct LambUpdate {
       : moments(r, correction), value(r.value), decay(r.optimizer.l2) {}
   GPUPS_INLINED_FN auto operator()(std::size_t j) const { return moments.direction(j) + decay * value.get(j); }
 };
-struct LambSums {
-  float nonfinite;
-  float update_squares, value_squares;
-};
-
+// Adds gradients to the moments. Returns 0, or NaN if a moment is not finite.
 template <class C, class Values, class GradientAt>
-GPUPS_INLINED_FN LambSums lamb_sums(RowStep<C, Values> const& r, LambUpdate<C, Values> const& update,
-                                    GradientAt gradient) {
-  float const nonfinite = r.columns.nonfinite(
-      r.width, [=, moments = update.moments](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
+GPUPS_INLINED_FN float add_moments(RowStep<C, Values> const& r, AdamMoments<C> const& to, GradientAt gradient) {
+  return r.columns.nonfinite(
+      r.width, [=, moments = to](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)).nonfinite(); });
+}
+struct LambSquares {
+  float updates, values;
+};
+template <class C, class Values, class UpdateAt>
+GPUPS_INLINED_FN LambSquares lamb_squares(RowStep<C, Values> const& r, UpdateAt update) {
   float const updates = r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); });
   float const values = r.columns.sum(
       r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY { return value.get(j) * value.get(j); });
-  return {nonfinite, updates, values};
+  return {updates, values};
 }
 GPUPS_FN inline float trust_ratio(float update_squares, float value_squares) {
   float const updates = std::sqrt(update_squares), values = std::sqrt(value_squares);
@@ -157,8 +168,10 @@ GPUPS_FN inline float trust_ratio(float update_squares, float value_squares) {
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
   LambUpdate<C, Values> const update(r, correction);
-  LambSums const sums = lamb_sums(r, update, gradient);
-  return sums.nonfinite + descend(r, r.rate * trust_ratio(sums.update_squares, sums.value_squares), update);
+  float const nonfinite = add_moments(r, update.moments, gradient);
+  auto const held = r.columns.hold(r.width, update);
+  LambSquares const squares = lamb_squares(r, held);
+  return nonfinite + descend(r, r.rate * trust_ratio(squares.updates, squares.values), held);
 }
 
 // state: the sums n; more_state: z. inverse_change: the growth of 1 / rate since the previous step. z is changed as if

@@ -57,8 +57,14 @@ struct PooledWord {
   };
 };
 
-// Pools bags with one lane of a tile. Most entries have a row. Bags with other entries are pooled a second time, one
-// row at a time: initial values need many registers, which otherwise all warps would have to reserve.
+// Returns the values of an entry without a row. Not inlined: few entries have none, and the registers that initial
+// values need would be reserved beside those of the caller.
+template <class Source>
+__device__ __noinline__ FourValues absent_values(Source source, std::uint32_t entry, std::uint32_t quad) {
+  return source.absent(entry, quad);
+}
+
+// Pools bags with one lane of a tile.
 template <class Source>
 struct TilePooler {
   using T = typename Source::Number;
@@ -76,51 +82,54 @@ struct TilePooler {
   __device__ void add_absent(float (&sum)[kNumbers], std::uint32_t entry, float weight) const {
 #pragma unroll
     for (unsigned quad = 0; quad < kNumbers / 4; ++quad) {
-      FourValues const q = source.absent(entry, word * (kNumbers / 4) + quad);
+      FourValues const q = absent_values(source, entry, word * (kNumbers / 4) + quad);
 #pragma unroll
       for (unsigned k = 0; k < 4; ++k) sum[4 * quad + k] += weight * q.value[k];
     }
   }
 
-  // Writes the result of a bag, and sets the sum to 0.
+  // Writes the result of a bag, and sets the sum to 0. All lanes of the tile call it. If a lane has eight numbers, two
+  // lanes write theirs together, as WarpLanes::transpose() explains.
   __device__ void finish(std::uint32_t bag, float (&sum)[kNumbers]) const {
     float const scale = bags.scale(bags.begin(bag + 1) - bags.begin(bag));
-    float* const to = bags.row(bag) + word * kNumbers;
+    float* const to = bags.row(bag);
+    std::uint32_t const odd = lane % 2;
+#pragma unroll
+    for (unsigned k = 0; k < kNumbers; ++k) sum[k] *= scale;
+#pragma unroll
+    for (unsigned k = 0; kNumbers == 8 && k < 4; ++k) {
+      float const other = __shfl_xor_sync(mask, odd == 1 ? sum[k] : sum[4 + k], 1);
+      (odd == 1 ? sum[k] : sum[4 + k]) = other;
+    }
 #pragma unroll
     for (unsigned k = 0; k < kNumbers; k += 4) {
-      if (word * kNumbers + k < bags.out.stride()) {
-        *reinterpret_cast<float4*>(to + k) =
-            make_float4(sum[k] * scale, sum[k + 1] * scale, sum[k + 2] * scale, sum[k + 3] * scale);
+      std::uint32_t const column = kNumbers == 8 ? (word - odd) * 8 + odd * 4 + k * 2 : word * 4;
+      if (column < bags.out.stride()) {
+        *reinterpret_cast<float4*>(to + column) = make_float4(sum[k], sum[k + 1], sum[k + 2], sum[k + 3]);
       }
     }
 #pragma unroll
     for (unsigned k = 0; k < kNumbers; ++k) sum[k] = 0;
   }
 
-  // Pools the bags bag .. last_bag - 1 with kRows rows in flight at a time. kAbsent: adds entries without a row too.
-  // Returns whether all entries have a row.
-  template <unsigned kRows, bool kAbsent>
-  __device__ bool run(std::uint32_t bag, std::uint32_t last_bag) const {
+  // Pools the bags bag .. last_bag - 1.
+  __device__ void run(std::uint32_t bag, std::uint32_t last_bag) const {
     std::uint32_t const last = bags.begin(last_bag);
     std::uint32_t end = bags.begin(bag + 1);  // of the bag
-    bool all = true;
     float sum[kNumbers] = {};
 #pragma unroll 1
     for (std::uint32_t first = bags.begin(bag); first < last; first += lanes) {
       std::uint32_t const entry = first + lane;
-      T const* mine = nullptr;
-      float my_weight = 0;
-      if (entry < last) {
-        mine = source.row(entry);
-        my_weight = bags.weight(entry);
-      }
+      bool const has = entry < last;
+      T const* const mine = source.row(entry, has);
+      float const my_weight = has ? bags.weight(entry) : 0;
       std::uint32_t const count = last - first < lanes ? last - first : lanes;
 #pragma unroll 1
-      for (std::uint32_t at = 0; at < count; at += kRows) {
-        bool there[kRows];
-        PooledWord<T> value[kRows];
+      for (std::uint32_t at = 0; at < count; at += kRowsAtOnce) {
+        bool there[kRowsAtOnce];
+        PooledWord<T> value[kRowsAtOnce];
 #pragma unroll
-        for (unsigned k = 0; k < kRows; ++k) {
+        for (unsigned k = 0; k < kRowsAtOnce; ++k) {
           auto const address = __shfl_sync(mask, reinterpret_cast<unsigned long long>(mine), at + k, lanes);
           value[k].all = make_uint4(0, 0, 0, 0);
           there[k] = address != 0;
@@ -129,14 +138,13 @@ struct TilePooler {
           }
         }
 #pragma unroll
-        for (unsigned k = 0; k < kRows; ++k) {
+        for (unsigned k = 0; k < kRowsAtOnce; ++k) {
           float const weight = __shfl_sync(mask, my_weight, at + k, lanes);
           if (at + k >= count) continue;
 #pragma unroll 1
           for (; first + at + k >= end; end = bags.begin(++bag + 1)) finish(bag, sum);
-          all = all && there[k];
-          if (kAbsent && !there[k]) {
-            if (reads()) add_absent(sum, first + at + k, weight);
+          if (!there[k]) {
+            if (Source::kByKey && reads()) add_absent(sum, first + at + k, weight);
             continue;
           }
 #pragma unroll
@@ -146,14 +154,8 @@ struct TilePooler {
     }
 #pragma unroll 1
     for (; bag < last_bag; ++bag) finish(bag, sum);
-    return all;
   }
 };
-
-template <class Source>
-__device__ __noinline__ void pool_with_absent(TilePooler<Source> pooler, std::uint32_t first, std::uint32_t last) {
-  pooler.template run<1, true>(first, last);
-}
 
 // Pools the bags of a warp. All lanes of the warp call it.
 template <class Source>
@@ -167,8 +169,7 @@ __device__ void pool_warp(Source const& source, Bags const& bags, WarpTasks cons
   unsigned const mask = (tasks.lanes == kWarpLanes ? ~0U : (1U << tasks.lanes) - 1) << tile * tasks.lanes;
   TilePooler<Source> const pooler{
       source, bags, tasks.lanes, lane % tasks.lanes, mask, task.first_word + lane % tasks.lanes};
-  bool const all = pooler.template run<kRowsAtOnce, false>(first, last);
-  if (Source::kByKey && !all) pool_with_absent(pooler, first, last);
+  pooler.run(first, last);
 }
 
 }  // namespace gpups::kernels

@@ -63,14 +63,25 @@ __device__ inline Quad where_zero(Quad z, float a, float b) {
   return {where_zero(z.of.x, a, b), where_zero(z.of.y, a, b), where_zero(z.of.z, a, b), where_zero(z.of.w, a, b)};
 }
 
+// Returns sum * unit of two columns, for exact sums.
+__device__ inline float2 scaled_pair(std::int64_t const* sum, double unit) {
+  longlong2 const two = *reinterpret_cast<longlong2 const*>(sum);
+  return {static_cast<float>(static_cast<double>(two.x) * unit), static_cast<float>(static_cast<double>(two.y) * unit)};
+}
 // Returns sum * unit, for exact sums.
 template <class V>
 __device__ V scaled(std::int64_t const* sum, double unit) {
-  auto const* const pairs = reinterpret_cast<longlong2 const*>(sum);
-  longlong2 const low = pairs[0], high = pairs[1];
-  auto const one = [unit](long long x) { return static_cast<float>(static_cast<double>(x) * unit); };
-  return {one(low.x), one(low.y), one(high.x), one(high.y)};
+  float2 const low = scaled_pair(sum, unit), high = scaled_pair(sum + 2, unit);
+  return {low.x, low.y, high.x, high.y};
 }
+
+// A function of columns, whose values in the first columns of each lane are in registers.
+template <class F>
+struct HeldColumns {
+  F f;
+  Quad first;
+  __device__ Quad operator()(std::size_t j) const { return j < kRowPartials ? first : f(j); }
+};
 
 // The columns of a row in the lanes of a GPU team.
 struct DeviceColumns {
@@ -101,6 +112,21 @@ struct DeviceColumns {
     for (std::size_t j = 4 * lanes.lane; j < n; j += kRowPartials) bad = bad + f(j);
     float const any = (bad.of.x + bad.of.z) + (bad.of.y + bad.of.w);
     return __any_sync(lanes.mask, !(any == 0)) != 0 ? nanf("") : 0.0F;
+  }
+  // Returns the function f of the columns below n; f is called once for each of the first kRowPartials columns.
+  template <class F>
+  __device__ HeldColumns<F> hold(std::size_t n, F f) const {
+    return {f, 4 * lanes.lane < n ? f(4 * lanes.lane) : Quad{}};
+  }
+  // Returns the first columns of a row of exact sums times unit that this lane processes: those from 4 * lane on, or 0
+  // beyond column n. All lanes of the team call it.
+  __device__ Quad first_scaled(std::int64_t const* sum, std::size_t n, double unit) const {
+    std::size_t const two_lanes = 4 * (lanes.lane & ~1U), at = two_lanes + lanes.lane % 2 * 2;
+    float2 low = at < n ? scaled_pair(sum + at, unit) : float2{0, 0};
+    float2 high = at + 4 < n ? scaled_pair(sum + at + 4, unit) : float2{0, 0};
+    lanes.transpose(low.x, high.x);
+    lanes.transpose(low.y, high.y);
+    return {low.x, low.y, high.x, high.y};
   }
   __device__ bool first() const { return lanes.first(); }
   __device__ void sync() const { lanes.sync(); }
@@ -160,6 +186,10 @@ struct HostColumns {
     V bad = {};
     for (std::size_t j = 0; j < n; j += kWidth) bad += f(j);
     return are_zero(bad) ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+  }
+  template <class F>
+  GPUPS_INLINED_FN static F hold(std::size_t, F f) {
+    return f;
   }
   bool first() const { return true; }
   void sync() const {}

@@ -7,6 +7,7 @@
 #include "kernels/launch.hpp"
 #ifdef __CUDACC__
 #include "kernels/device_scratch.hpp"
+#include "kernels/wire/packet.hpp"
 #endif
 #include "kernels/sum_rows_host.hpp"
 
@@ -65,15 +66,15 @@ __device__ inline float4 quad_at(float const* from, std::size_t count, bool alig
   return {from[0], count > 1 ? from[1] : 0, count > 2 ? from[2] : 0, count > 3 ? from[3] : 0};
 }
 
-// Sums the entries at positions first .. last - 1 of `order`, and calls take(j, sum) for each column. A lane sums four
-// columns at a time.
+// Sums the entries at positions first .. last - 1 of `order`, and calls take(j, sums) for the columns from j on. A lane
+// sums four columns at a time. Lanes 2 k and 2 k + 1 call take() together, also if the columns are beyond the stride.
 template <class Take>
 __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t first,
                             std::uint32_t last, Take take) {
   std::size_t const dim = s.sums.columns();
   bool const aligned =
       s.source_rows.stride() % 4 == 0 && reinterpret_cast<std::uintptr_t>(s.source_rows.data()) % sizeof(float4) == 0;
-  for (std::size_t j = 4 * lanes.lane; j < s.sums.stride(); j += 4 * kLanes) {
+  for (std::size_t j = 4 * lanes.lane; j / 8 * 8 < s.sums.stride(); j += 4 * kLanes) {
     WideSum sum[4] = {{0, true}, {0, true}, {0, true}, {0, true}};
     std::size_t const count = j < dim ? dim - j : 0;
 #pragma unroll 4
@@ -86,7 +87,7 @@ __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per
       if (count > 2) sum[2].add(c, x.z, per_grid);
       if (count > 3) sum[3].add(c, x.w, per_grid);
     }
-    for (std::size_t k = 0; k < 4; ++k) take(j + k, sum[k]);
+    take(j, sum);
   }
 }
 
@@ -94,6 +95,19 @@ __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per
 __device__ inline void put_sum(SumGradients const& s, std::uint32_t r, std::size_t j, WideSum const& sum) {
   s.sums.row(r)[j] = static_cast<std::int64_t>(sum.units);
   if (!sum.fits()) atomic_min(s.bad_row.data(), r);
+}
+// The same for four columns. Two lanes write theirs together.
+__device__ inline void put_sums(NativeLanes lanes, SumGradients const& s, std::uint32_t r, std::size_t j,
+                                WideSum const (&sum)[4]) {
+  std::int64_t units[4];
+  bool fits = true;
+#pragma unroll
+  for (std::size_t k = 0; k < 4; ++k) {
+    units[k] = static_cast<std::int64_t>(sum[k].units);
+    fits = fits && sum[k].fits();
+  }
+  store_words(lanes, units, s.sums.row(r), j, s.sums.stride());
+  if (!fits) atomic_min(s.bad_row.data(), r);
 }
 
 // Lists the pieces of a long row.
@@ -115,11 +129,13 @@ __device__ inline void sum_piece(NativeLanes lanes, SumGradients const& s, doubl
                                  uint2 piece) {
   std::uint32_t const r = all.rows[piece.x], end = s.offsets[r + 1], first = s.offsets[r] + piece.y * kPieceEntries;
   std::uint32_t const last = end - first < kPieceEntries ? end : first + kPieceEntries;
-  sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum sum) {
-    auto const at = piece.x * all.stride + j;
-    atomic_add(all.low + at, static_cast<std::uint64_t>(sum.units) & 0xFFFFFFFFU);
-    atomic_add(all.high + at, static_cast<std::uint64_t>(static_cast<std::int64_t>(sum.units >> 32)));
-    if (!sum.good) atomic_add(all.bad + piece.x, 1);
+  sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum const(&sum)[4]) {
+    for (std::size_t k = 0; k < 4 && j < all.stride; ++k) {
+      auto const at = piece.x * all.stride + j + k;
+      atomic_add(all.low + at, static_cast<std::uint64_t>(sum[k].units) & 0xFFFFFFFFU);
+      atomic_add(all.high + at, static_cast<std::uint64_t>(static_cast<std::int64_t>(sum[k].units >> 32)));
+      if (!sum[k].good) atomic_add(all.bad + piece.x, 1);
+    }
   });
 }
 
@@ -140,7 +156,8 @@ void run(Exec<S> ex, SumGradients const& s) {
     auto const r = static_cast<std::uint32_t>(i);
     std::uint32_t const first = s.offsets[r], last = s.offsets[r + 1];
     if (last - first > kPieceEntries) return cut(lanes, all, r, last - first);
-    sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum sum) { put_sum(s, r, j, sum); });
+    sum_entries(lanes, s, per_grid, first, last,
+                [&](std::size_t j, WideSum const(&sum)[4]) { put_sums(lanes, s, r, j, sum); });
   });
   each_row(ex, all.pieces_max(), [s, per_grid, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     if (i < all.counts[1]) sum_piece(lanes, s, per_grid, all, all.pieces[i]);

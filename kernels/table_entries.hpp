@@ -8,7 +8,9 @@
 
 #include "kernels/bags.hpp"
 #include "kernels/find_pooled.hpp"
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+#include "kernels/probe.hpp"
+#else
 #include <algorithm>
 
 #include "kernels/key_search_host.hpp"
@@ -24,6 +26,9 @@ struct NumberedEntries {
   PooledTable const* table;
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
+#ifdef __CUDACC__
+  __device__ T const* row(std::uint32_t entry, bool has) const { return has ? row(entry) : nullptr; }
+#endif
   GPUPS_ANY_FN T const* row(std::uint32_t entry) const {
     std::uint32_t const id = table->ids[table->positions.empty() ? entry : table->positions[entry]];
     return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
@@ -40,14 +45,10 @@ struct KeyedEntries {
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
 #ifdef __CUDACC__
-  __device__ T const* row(std::uint32_t entry) const {
-    Key const key = table->keys[entry];
-    std::uint64_t const hash = hash_of(key);
-    Bucket const& bucket = *table->index.first(hash);
-    std::uint32_t const place = bucket.place_of(key);
-    // Most keys are in their first bucket.
-    std::uint32_t const id = place != 0 ? bucket.id[lowest_bit(place)] : table->index.find(key, hash);
-    if (!table->found.empty()) table->found[entry] = id;
+  // Four neighbouring threads call it together. `has`: this thread has an entry.
+  __device__ T const* row(std::uint32_t entry, bool has) const {
+    std::uint32_t const id = probe(FourThreads{}, table->index, has ? table->keys[entry] : Key{}, has);
+    if (has && !table->found.empty()) table->found[entry] = id;
     return of_number(id);
   }
 #else

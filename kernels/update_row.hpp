@@ -51,6 +51,40 @@ struct MeanOfUnits {
     return scaled<typename Columns::Value>(sum + j, unit);
   }
 };
+#ifdef __CUDACC__
+// On a GPU each lane keeps the gradients and values of its first columns in registers, because some optimizers need
+// them more than once. Rows of up to kRowPartials columns are read once.
+struct HeldMean {
+  MeanOfUnits mean;
+  Quad first;
+  __device__ Quad at(DeviceColumns columns, std::size_t j) const {
+    return j < kRowPartials ? first : mean.at(columns, j);
+  }
+};
+template <class Values>
+struct HeldValues {
+  Values values;
+  Quad first;
+  __device__ Quad get(std::size_t j) const { return j < kRowPartials ? first : values.get(j); }
+  __device__ Quad put(std::size_t j, Quad x) const { return values.put(j, x); }
+};
+__device__ inline HeldMean hold_mean(DeviceColumns columns, MeanOfUnits mean, std::size_t width) {
+  return {mean, columns.first_scaled(mean.sum, width, mean.unit)};
+}
+template <class Values>
+__device__ HeldValues<Values> hold_values(DeviceColumns columns, Values values, std::size_t width) {
+  return {values, 4 * columns.lanes.lane < width ? values.get(4 * columns.lanes.lane) : Quad{}};
+}
+#else
+template <class C, class MeanAt>
+GPUPS_INLINED_FN MeanAt hold_mean(C, MeanAt mean, std::size_t) {
+  return mean;
+}
+template <class C, class Values>
+GPUPS_INLINED_FN Values hold_values(C, Values values, std::size_t) {
+  return values;
+}
+#endif
 // The mean gradient of a row, from floats. 0 in the padding.
 struct Mean {
   float const* mean;
@@ -62,7 +96,8 @@ struct Mean {
 
 // Updates values, state and lifecycle of a row. Does nothing for a row that waits for admission.
 template <class C, class Values, class MeanAt>
-GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
+GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values,
+                                     MeanAt gradients) {
   using Kind = Optimizer::Kind;
   std::uint32_t* const lifecycle = u.lifecycle.row(id);
   if (u.admission_count > 1 && !is_admitted(lifecycle[0], u.admission_count)) return;
@@ -70,14 +105,17 @@ GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32
   std::uint32_t const updates = after - 1;
   std::size_t const width = u.values.type == DataType::kFloat ? u.values.stride : row_stride(u.dim);
   float* const state = u.state.stride > 0 ? u.state.row(id) : nullptr;
-  RowStep<C, Values> const row{.columns = columns,
-                               .width = width,
-                               .dim = u.dim,
-                               .value = values,
-                               .state = state,
-                               .more_state = u.state.stride > width ? state + width : nullptr,
-                               .rate = u.rate,
-                               .optimizer = u.optimizer};
+  auto const mean = hold_mean(columns, gradients, width);
+  auto const value = hold_values(columns, values, width);
+  RowStep<C, std::remove_const_t<decltype(value)>> const row{
+      .columns = columns,
+      .width = width,
+      .dim = u.dim,
+      .value = value,
+      .state = state,
+      .more_state = u.state.stride > width ? state + width : nullptr,
+      .rate = u.rate,
+      .optimizer = u.optimizer};
 
   float clip = 1;
   if (u.optimizer.clip_norm > 0) {

@@ -29,14 +29,47 @@ std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim) {
 }
 #endif
 
-template <class T, Space S>
-void update(Exec<S> ex, UpdateRows const& u) {
+#ifdef __CUDACC__
+// Updates rows whose values have type T by one kind of optimizer. Each kind has a kernel, so that none reserves the
+// registers of the others.
+template <class T, Optimizer::Kind K>
+void update_by(DeviceExec ex, UpdateRows const& u) {
   double const unit = std::ldexp(u.scale, u.grid_log2);
   each_row(ex, u.ids.size(), [u, unit] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    UpdateRows by_kind = u;
+    by_kind.optimizer.kind = K;  // a constant
+    update_row_of<T>(lanes, by_kind, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
+  });
+}
+
+template <class T>
+void update(DeviceExec ex, UpdateRows const& u) {
+  using Kind = Optimizer::Kind;
+  switch (u.optimizer.kind) {
+    case Kind::kSgd:
+      return update_by<T, Kind::kSgd>(ex, u);
+    case Kind::kAdagrad:
+      return update_by<T, Kind::kAdagrad>(ex, u);
+    case Kind::kRowwiseAdagrad:
+      return update_by<T, Kind::kRowwiseAdagrad>(ex, u);
+    case Kind::kAdam:
+      return update_by<T, Kind::kAdam>(ex, u);
+    case Kind::kLamb:
+      return update_by<T, Kind::kLamb>(ex, u);
+    case Kind::kFtrl:
+      return update_by<T, Kind::kFtrl>(ex, u);
+  }
+}
+#else
+template <class T>
+void update(HostExec ex, UpdateRows const& u) {
+  double const unit = std::ldexp(u.scale, u.grid_log2);
+  each_row(ex, u.ids.size(), [u, unit](std::size_t i, HostLanes lanes) {
     if (i + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[i + kRowsAhead]);
     update_row_of<T>(lanes, u, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
   });
 }
+#endif
 
 template <Space S>
 void run(Exec<S> ex, UpdateRows const& u) {

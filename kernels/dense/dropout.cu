@@ -51,11 +51,44 @@ GPUPS_FN inline void drop_columns(Mask const& mask, std::uint32_t sample, std::s
   }
 }
 
-// On the host, handles the calls that fill whole vectors, and returns their number; returns 0 on a GPU.
-GPUPS_FN inline std::size_t drop_vectors([[maybe_unused]] Mask mask, [[maybe_unused]] std::uint32_t sample,
-                                         [[maybe_unused]] std::size_t columns, [[maybe_unused]] float* row) {
+#ifdef __CUDACC__
+// The same for rows of whole words of 16 bytes: lanes 2 k and 2 k + 1 load and store the columns of their two calls
+// together. REQUIRES: both call it, with `call` even in lane 2 k and one more in lane 2 k + 1.
+__device__ inline void drop_columns_together(DeviceLanes lanes, Mask const& mask, std::uint32_t sample,
+                                             std::size_t call, std::size_t columns, float* row) {
+  Philox4 random = mask.random(sample, call);
+  lanes.transpose(random.word[0], random.word[2]);
+  lanes.transpose(random.word[1], random.word[3]);
+#pragma unroll
+  for (std::size_t half = 0; half < 2; ++half) {
+    std::size_t const first = (call - call % 2 + half) * kCallColumns + call % 2 * 4;
+    if (first >= columns) return;
+    float4 four = *reinterpret_cast<float4 const*>(row + first);
+    float* const value[] = {&four.x, &four.y, &four.z, &four.w};
+#pragma unroll
+    for (std::size_t k = 0; k < 4; ++k) {
+      std::uint32_t const bits = random.word[2 * half + k / 2] >> k % 2 * 16 & 0xFFFFU;
+      if (first + k < columns) *value[k] = bits < mask.least ? 0.0F : *value[k] * mask.kept;
+    }
+    *reinterpret_cast<float4*>(row + first) = four;
+  }
+}
+
+__device__ inline void drop_row(NativeLanes lanes, Dropout const& g, Mask const& mask, std::size_t i) {
+  float* const row = g.values.row(i);
+  std::size_t const columns = g.values.columns(), calls = (columns + kCallColumns - 1) / kCallColumns;
+  std::uint32_t const sample = g.sample_numbers[i];
+  if (g.values.stride() % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.values.data()) % sizeof(float4) == 0) {
+    lanes.each((calls + 1) / 2 * 2,
+               [=](std::size_t call) { drop_columns_together(lanes, mask, sample, call, columns, row); });
+  } else {
+    lanes.each(calls, [=](std::size_t call) { drop_columns(mask, sample, call, columns, row); });
+  }
+}
+#else
+// Handles the calls that fill whole vectors, and returns their number.
+inline std::size_t drop_vectors(Mask mask, std::uint32_t sample, std::size_t columns, float* row) {
   std::size_t call = 0;
-#ifndef __CUDACC__
   for (; kCallColumns * (call + kLanes) <= columns; call += kLanes) {
     std::uint32_t words[4 * kLanes];
 #pragma GCC ivdep
@@ -74,22 +107,25 @@ GPUPS_FN inline std::size_t drop_vectors([[maybe_unused]] Mask mask, [[maybe_unu
       to[2 * k + 1] = words[k] >> 16 < mask.least ? 0.0F : high;
     }
   }
-#endif
   return call;
 }
+
+inline void drop_row(HostLanes lanes, Dropout const& g, Mask const& mask, std::size_t i) {
+  float* const row = g.values.row(i);
+  std::size_t const columns = g.values.columns();
+  std::uint32_t const sample = g.sample_numbers[i];
+  std::size_t const done = drop_vectors(mask, sample, columns, row);
+  lanes.each((columns + kCallColumns - 1) / kCallColumns - done,
+             [=](std::size_t call) { drop_columns(mask, sample, done + call, columns, row); });
+}
+#endif
 
 template <Space S>
 void run(Exec<S> ex, Dropout const& g) {
   GPUPS_ASSERT(g.rate >= 0.0F && g.rate < 1.0F && g.sample_numbers.size() == g.values.rows());
   if (g.rate == 0.0F) return;
-  each_row(ex, g.values.rows(), [g, mask = mask_of(g)] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    float* const row = g.values.row(i);
-    std::size_t const columns = g.values.columns();
-    std::uint32_t const sample = g.sample_numbers[i];
-    std::size_t const done = drop_vectors(mask, sample, columns, row);
-    lanes.each((columns + kCallColumns - 1) / kCallColumns - done,
-               [=](std::size_t call) { drop_columns(mask, sample, done + call, columns, row); });
-  });
+  each_row(ex, g.values.rows(),
+           [g, mask = mask_of(g)] GPUPS_FN(std::size_t i, NativeLanes lanes) { drop_row(lanes, g, mask, i); });
 }
 
 GPUPS_KERNEL(dropout, Dropout)

@@ -14,6 +14,7 @@ namespace gpups::kernels {
 template <Space S>
 void run(Exec<S> ex, InteractPairsForward const& g) {
   GPUPS_ASSERT(g.slots > 0 && g.dim > 0 && g.rows.stride() >= g.slots * row_stride(g.dim));
+  GPUPS_ASSERT(g.rows.stride() % 4 == 0);
   GPUPS_ASSERT(g.out.rows() >= g.rows.rows() && g.out.stride() >= interact_pairs_columns(g.slots, g.dim));
   interact(ex, g);
 }
@@ -21,7 +22,9 @@ void run(Exec<S> ex, InteractPairsForward const& g) {
 template <Space S>
 void run(Exec<S> ex, InteractPairsBackward const& g) {
   GPUPS_ASSERT(g.slots > 0 && g.dim > 0 && g.rows.stride() >= g.slots * row_stride(g.dim));
-  GPUPS_ASSERT(g.rows_gradient.rows() >= g.rows.rows() && g.rows_gradient.stride() >= g.slots * row_stride(g.dim));
+  GPUPS_ASSERT(g.rows.stride() % 4 == 0);
+  GPUPS_ASSERT(g.rows_gradient.stride() % 4 == 0 && g.rows_gradient.rows() >= g.rows.rows() &&
+               g.rows_gradient.stride() >= g.slots * row_stride(g.dim));
   GPUPS_ASSERT(g.out_gradient.rows() >= g.rows.rows());
   GPUPS_ASSERT(g.out_gradient.stride() >= interact_pairs_columns(g.slots, g.dim));
   interact(ex, g);

@@ -65,12 +65,14 @@ void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
   each_row(ex, u.units.unit_of.size(), [u, step] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     DensePart const part = part_of_unit(u.units, i);
     auto const row = dense_row(lanes, u, step, part);
-    LambSums const sums = lamb_sums(row, LambUpdate(row, step.correction), dense_gradient(u, step, part));
+    LambUpdate const update(row, step.correction);
+    float const nonfinite = kernels::add_moments(row, update.moments, dense_gradient(u, step, part));
+    LambSquares const squares = lamb_squares(row, update);
     if (lanes.first()) {
-      u.units.squares[2 * i] = sums.update_squares;
-      u.units.squares[2 * i + 1] = sums.value_squares;
+      u.units.squares[2 * i] = squares.updates;
+      u.units.squares[2 * i + 1] = squares.values;
     }
-    report_nonfinite(lanes, u, part, sums.nonfinite + 0.0F * sums.value_squares);
+    report_nonfinite(lanes, u, part, nonfinite + 0.0F * squares.values);
   });
 }
 

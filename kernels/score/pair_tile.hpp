@@ -8,6 +8,7 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/score/pairs.hpp"
+#include "kernels/store_wide.hpp"
 
 namespace gpups::kernels {
 
@@ -112,9 +113,10 @@ class PairTileThread {
     if constexpr (Pair::kParts == 1) {
       std::size_t const column = k + quarter * 4;
       return column < stride_ ? four(row + column) : FourFloats{};
-    } else {  // imaginary parts have no alignment
+    } else {
       std::size_t const number = k + quarter % 2 * 4;
       float const* const from = row + quarter / 2 * count_ + number;
+      if (count_ % 4 == 0) return number < count_ ? four(from) : FourFloats{};  // otherwise not aligned
       return {number < count_ ? from[0] : 0.0F, number + 1 < count_ ? from[1] : 0.0F,
               number + 2 < count_ ? from[2] : 0.0F, number + 3 < count_ ? from[3] : 0.0F};
     }
@@ -133,11 +135,12 @@ class PairTileThread {
   // Rows of `out` have no alignment.
   GPUPS_FN void write(float* row, std::size_t column, std::size_t columns, float const* sums) const {
     float* const to = row + column;
-    if (column + 4 <= columns && reinterpret_cast<std::uintptr_t>(to) % sizeof(FourFloats) == 0) {
-      *reinterpret_cast<FourFloats*>(to) = {pair_.result(sums[0]), pair_.result(sums[1]), pair_.result(sums[2]),
-                                            pair_.result(sums[3])};
-      return;
+#ifdef __CUDACC__
+    if (column + 4 <= columns && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
+      return store_wide(
+          to, make_float4(pair_.result(sums[0]), pair_.result(sums[1]), pair_.result(sums[2]), pair_.result(sums[3])));
     }
+#endif
 #pragma unroll
     for (unsigned c = 0; c < 4; ++c) {
       if (column + c < columns) to[c] = pair_.result(sums[c]);

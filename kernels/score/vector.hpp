@@ -14,17 +14,28 @@
 
 namespace gpups::kernels {
 
-// Load and store a float or a vector at any address.
+// Load and store a float or, on the host, a vector, at any address of a float.
+#ifdef __CUDACC__
 template <class T>
-GPUPS_FN inline T load(float const* from) {
+__device__ T load(float const* from) {
+  return *from;  // nvcc makes four loads of a byte each of a memcpy()
+}
+template <class T>
+__device__ void store(float* to, T value) {
+  *to = value;
+}
+#else
+template <class T>
+inline T load(float const* from) {
   T value;
   __builtin_memcpy(&value, from, sizeof(T));
   return value;
 }
 template <class T>
-GPUPS_FN inline void store(float* to, T value) {
+inline void store(float* to, T value) {
   __builtin_memcpy(to, &value, sizeof(T));
 }
+#endif
 GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
 
 // bits_of() and from_bits() convert between floats and their bits, for one float or each lane of a vector.

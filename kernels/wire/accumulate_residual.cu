@@ -24,16 +24,16 @@ struct AccumulateRow {
     std::int64_t* const residual = h.residual.row(slot);
     std::uint32_t* const marks = h.marks.row(slot);
     std::uint32_t const oldest = marks[kOldest];
-    std::uint32_t const most = lanes.max_word(packets_of(width), [&](std::size_t pack) {
+    std::uint32_t const most = lanes.max_word(paired_packets(width), [&](std::size_t pack) {
       std::size_t const first = pack * kPacketSize, left = width - first;
       lanes.prefetch(next_residual + first, (left < kPacketSize ? left : kPacketSize) * sizeof(std::int64_t));
       lanes.prefetch(next_sums + first, (left < kPacketSize ? left : kPacketSize) * sizeof(std::int64_t));
       std::int64_t total[kPacketSize], more[kPacketSize];
-      load_packet<std::int64_t>(residual, first, width, total);
-      load_packet(h.sums.row(h.order[i]), first, width, more);
+      load_words(lanes, residual, first, width, total);
+      load_words(lanes, h.sums.row(h.order[i]), first, width, more);
       std::uint64_t bad = 0;
       for (std::size_t k = 0; k < kPacketSize; ++k) total[k] = add_units(total[k], more[k], bad);
-      store_packet(total, residual, first, width);
+      store_words(lanes, total, residual, first, width);
       if (bad >> 63 != 0) return kOverflown;
       std::uint32_t bits = 0;
       for (std::size_t k = 0; k < kPacketSize; ++k) bits = bits_above(total[k]) > bits ? bits_above(total[k]) : bits;
@@ -57,6 +57,7 @@ void run(Exec<S> ex, AccumulateResidual const& h) {
   std::size_t const n = h.slots.size();
   GPUPS_ASSERT(h.order.size() == n && h.max_magnitude.size() >= n && h.send.size() >= n && h.bad_row.size() == 1);
   GPUPS_ASSERT(h.residual.stride == h.sums.stride() && h.marks.stride == kResidualMarks);
+  GPUPS_ASSERT(h.residual.stride % 2 == 0);
   each_row(ex, n, AccumulateRow{h});
 }
 

@@ -8,12 +8,13 @@
 
 namespace gpups::kernels {
 
-// Calls take(first column, codes) for each packet of row i.
+// Calls take(first column, codes) for the first `packs` packets of row i.
 template <Format F, class Take>
-GPUPS_FN inline void each_coded_pack(WireRowsIn const& wire, std::size_t i, NativeLanes lanes, Take take) {
+GPUPS_FN inline void each_coded_pack(WireRowsIn const& wire, std::size_t i, std::size_t packs, NativeLanes lanes,
+                                     Take take) {
   std::size_t const row_bytes = code_bytes(F, wire.dim);
   std::uint8_t const* const codes = wire.codes.data() + i * row_bytes;
-  lanes.each(packets_of(wire.dim), [&](std::size_t pack) {
+  lanes.each(packs, [&](std::size_t pack) {
     PackedCodes<bits_of(F)> packed;
     std::uint32_t code[kPacketSize];
     packed.load(codes, pack * kPacketSize, row_bytes);
@@ -42,7 +43,7 @@ struct DequantizeRow {
     if (kAdd && i + kRowsAhead < wire.rows()) {
       lanes.prefetch(out.row(target(slots, i + kRowsAhead)), wire.dim * sizeof(float));
     }
-    each_coded_pack<F>(wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
+    auto const take = [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
       float sum[kPacketSize] = {}, decoded[kPacketSize];
       decode_packet<F>(code, decoded);
       if constexpr (kAdd) load_packet<float>(to, first, wire.dim, sum);
@@ -51,7 +52,8 @@ struct DequantizeRow {
         sum[k] = kAdd ? sum[k] + value : value;
       }
       store_packet(sum, to, first, wire.dim);
-    });
+    };
+    each_coded_pack<F>(wire, i, packets_of(wire.dim), lanes, take);
   }
 };
 
@@ -65,17 +67,18 @@ struct AddUnits {
     if (i + kRowsAhead < a.wire.rows()) {
       lanes.prefetch(a.into.row(target(a.slots, i + kRowsAhead)), a.wire.dim * sizeof(std::int64_t));
     }
-    each_coded_pack<F>(a.wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
+    auto const take = [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
       std::int64_t sum[kPacketSize];
       float decoded[kPacketSize];
-      load_packet<std::int64_t>(to, first, a.wire.dim, sum);
+      load_words(lanes, to, first, a.wire.dim, sum);
       decode_packet<F>(code, decoded);
       for (std::size_t k = 0; k < kPacketSize; ++k) {
         auto const units = static_cast<std::uint64_t>(scale.units(decoded[k]));
         sum[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[k]) + units);
       }
-      store_packet(sum, to, first, a.wire.dim);
-    });
+      store_words(lanes, sum, to, first, a.wire.dim);
+    };
+    each_coded_pack<F>(a.wire, i, paired_packets(a.wire.dim), lanes, take);
   }
 };
 
@@ -118,6 +121,7 @@ void run(Exec<S> ex, AddDequantized const& a) {
 template <Space S>
 void run(Exec<S> ex, AddDequantizedSums const& a) {
   GPUPS_ASSERT(a.slots.empty() ? a.into.rows() >= a.wire.rows() : a.slots.size() >= a.wire.rows());
+  GPUPS_ASSERT(a.into.stride() % 2 == 0);
   assert_room(a.wire, a.wire.rows(), a.into.columns());
   with_format(ex, a.wire.format, RunAddDequantizedSums{a});
 }

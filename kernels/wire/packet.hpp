@@ -11,6 +11,7 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/philox_blocks.hpp"
+#include "kernels/store_wide.hpp"
 #include "kernels/wire/format.hpp"
 #include "kernels/wire/masked_copy.hpp"
 
@@ -73,6 +74,83 @@ GPUPS_FN inline void store_packet(T const (&from)[kPacketSize], T* row, std::siz
   }
 }
 
+// Load and store 64-bit words as load_packet() and store_packet() do. On a GPU, lanes 2 k and 2 k + 1 access their two
+// packets together, in words of 16 bytes, so that each access is to whole sectors. REQUIRES: both lanes call it, with
+// neighbouring packets; the loops over packets of paired_packets() do. `row` begins at a multiple of 16 bytes, and
+// `dim` may be any number.
+#ifdef __CUDACC__
+// The columns of the two packets that a lane accesses: two from `low` on, and two from low + 4 on.
+__device__ inline std::size_t low_column(std::size_t first) { return first / 8 * 8 + first % 8 / 2; }
+__device__ inline longlong2 load_two(std::int64_t const* row, std::size_t at, std::size_t dim) {
+  if (at + 2 <= dim) return *reinterpret_cast<longlong2 const*>(row + at);
+  return {at < dim ? row[at] : 0, 0};
+}
+__device__ inline void store_two(longlong2 two, std::int64_t* row, std::size_t at, std::size_t dim) {
+  if (at + 2 <= dim) {
+    store_wide(row + at, two);
+  } else if (at < dim) {
+    row[at] = two.x;
+  }
+}
+__device__ inline void load_words(NativeLanes lanes, std::int64_t const* row, std::size_t first, std::size_t dim,
+                                  std::int64_t (&to)[kPacketSize]) {
+  longlong2 low = load_two(row, low_column(first), dim), high = load_two(row, low_column(first) + 4, dim);
+  lanes.transpose(low.x, high.x);
+  lanes.transpose(low.y, high.y);
+  to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+}
+__device__ inline void store_words(NativeLanes lanes, std::int64_t const (&from)[kPacketSize], std::int64_t* row,
+                                   std::size_t first, std::size_t dim) {
+  longlong2 low{from[0], from[1]}, high{from[2], from[3]};
+  lanes.transpose(low.x, high.x);
+  lanes.transpose(low.y, high.y);
+  store_two(low, row, low_column(first), dim);
+  store_two(high, row, low_column(first) + 4, dim);
+}
+#else
+inline void load_words(NativeLanes, std::int64_t const* row, std::size_t first, std::size_t dim,
+                       std::int64_t (&to)[kPacketSize]) {
+  load_packet(row, first, dim, to);
+}
+inline void store_words(NativeLanes, std::int64_t const (&from)[kPacketSize], std::int64_t* row, std::size_t first,
+                        std::size_t dim) {
+  store_packet(from, row, first, dim);
+}
+#endif
+// Returns packets_of(columns), on a GPU rounded up to whole pairs.
+GPUPS_FN inline std::size_t paired_packets(std::size_t columns) {
+#ifdef __CUDACC__
+  return (packets_of(columns) + 1) / 2 * 2;
+#else
+  return packets_of(columns);
+#endif
+}
+
+// The first packet of each lane of a GPU, in registers, for a kernel that needs it twice. Zeros until put(), as beyond
+// the end of a row. Does nothing on the host.
+#ifdef __CUDACC__
+template <class T>
+struct HeldPacket {
+  T value[kPacketSize] = {};
+
+  __device__ void put(std::size_t pack, T const (&from)[kPacketSize]) {
+    for (std::size_t k = 0; k < kPacketSize; ++k) value[k] = pack < kLanes ? from[k] : value[k];
+  }
+  // Returns false if this is not the packet.
+  __device__ bool get(std::size_t pack, T (&to)[kPacketSize]) const {
+    if (pack >= kLanes) return false;
+    for (std::size_t k = 0; k < kPacketSize; ++k) to[k] = value[k];
+    return true;
+  }
+};
+#else
+template <class T>
+struct HeldPacket {
+  void put(std::size_t, T const (&)[kPacketSize]) {}
+  bool get(std::size_t, T (&)[kPacketSize]) const { return false; }
+};
+#endif
+
 // Draws a number in [0, 1) for each column of a packet. `first` is a multiple of 4: column j of row i uses word j % 4
 // of Philox block j / 4.
 GPUPS_FN inline void draw_uniforms(RoundingKey const& rounding_key, std::size_t row, std::size_t first,
@@ -131,12 +209,13 @@ struct PackedCodes {
   }
 
   // Load or store the codes of the columns from `first` on, in a row of row_bytes bytes; bytes behind its end are
-  // neither read nor written.
+  // neither read nor written, and are 0.
   GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
     std::size_t const at = first * kBits / 8;
 #ifdef __CUDACC__
-    if (row_bytes - at < kBytes) *this = {};
-    move(row + at, byte, row_bytes - at);
+    std::size_t const left = at < row_bytes ? row_bytes - at : 0;
+    if (left < kBytes) *this = {};
+    move(row + at, byte, left);
 #else
     masked_load<kBytes>(row + at, byte, std::min(row_bytes - at, kBytes));
 #endif
@@ -144,7 +223,7 @@ struct PackedCodes {
   GPUPS_FN void store(std::uint8_t* row, std::size_t first, std::size_t row_bytes) const {
     std::size_t const at = first * kBits / 8;
 #ifdef __CUDACC__
-    move(byte, row + at, row_bytes - at);
+    move(byte, row + at, at < row_bytes ? row_bytes - at : 0);
 #else
     masked_store<kBytes>(byte, row + at, std::min(row_bytes - at, kBytes));
 #endif
@@ -164,10 +243,11 @@ struct PackedCodes {
   GPUPS_FN static void move(std::uint8_t const* from, std::uint8_t* to, std::size_t bytes_left) {
     using Word =
         std::conditional_t<kBytes == 1, std::uint8_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
-    if constexpr (kBytes == 16) {
-      if (bytes_left >= 16 &&
-          (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 16 == 0) {
-        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<uint4 const*>(from);
+    if constexpr (kBytes >= 8) {
+      using Long = std::conditional_t<kBytes == 16, uint4, uint2>;
+      if (bytes_left >= kBytes &&
+          (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % kBytes == 0) {
+        *reinterpret_cast<Long*>(to) = *reinterpret_cast<Long const*>(from);
         return;
       }
     }

@@ -20,17 +20,15 @@ struct RowToSend {
     lanes.prefetch(values + first + ahead, kPacketSize * sizeof(float));
     if (residual != nullptr) lanes.prefetch(residual + first + ahead, kPacketSize * sizeof(float));
   }
-  GPUPS_FN void load(std::size_t first, float (&sum)[kPacketSize]) const {
+  // Loads the sums and, if there is a residual, what it was.
+  GPUPS_FN void load(std::size_t first, float (&sum)[kPacketSize], float (&before)[kPacketSize]) const {
     load_packet(values, first, dim, sum);
     if (residual == nullptr) return;
-    float rest[kPacketSize];
-    load_packet(residual, first, dim, rest);
-    for (std::size_t k = 0; k < kPacketSize; ++k) sum[k] += rest[k];
+    load_packet(residual, first, dim, before);
+    for (std::size_t k = 0; k < kPacketSize; ++k) sum[k] += before[k];
   }
   // Returns the bits of the largest magnitude.
-  GPUPS_FN std::uint32_t most_bits(std::size_t first) const {
-    float sum[kPacketSize];
-    load(first, sum);
+  GPUPS_FN static std::uint32_t most_bits(float const (&sum)[kPacketSize]) {
     std::uint32_t most = 0;
     for (std::size_t k = 0; k < kPacketSize; ++k) {
       std::uint32_t const bits = magnitude_bits(sum[k]);
@@ -57,22 +55,26 @@ struct QuantizeRow {
     }
 #endif
     RowScale scale{1, 1};
+    HeldPacket<float> held;
     if constexpr (has_scale(F)) {
       scale = scale_of<F>(lanes.max_word(packets_of(dim), [&](std::size_t pack) {
+        float sum[kPacketSize], before[kPacketSize];
         row.prefetch(lanes, pack * kPacketSize);
-        return row.most_bits(pack * kPacketSize);
+        row.load(pack * kPacketSize, sum, before);
+        held.put(pack, sum);
+        return RowToSend::most_bits(sum);
       }));
       if (lanes.first()) q.wire.scales[i] = scale.scale;
     }
     lanes.each(packets_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
       std::size_t const first = pack * kPacketSize;
-      float sum[kPacketSize];
+      float sum[kPacketSize], before[kPacketSize];
       std::uint32_t code[kPacketSize];
       if constexpr (!has_scale(F)) row.prefetch(lanes, first);
-      row.load(first, sum);
+      if (!has_scale(F) || !held.get(pack, sum)) row.load(first, sum, before);
       encode(i, first, sum, scale, code);
       PackedCodes<bits_of(F)>::of(code).store(codes, first, row_bytes);
-      if (residual != nullptr && scale.scale == scale.scale) leave(sum, code, scale, residual, first);
+      if (residual != nullptr && scale.scale == scale.scale) leave(sum, code, before, scale, residual, first);
     });
   }
 
@@ -90,10 +92,11 @@ struct QuantizeRow {
     }
   }
 
-  GPUPS_FN void leave(float (&sum)[kPacketSize], std::uint32_t const (&code)[kPacketSize], RowScale scale,
-                      float* residual, std::size_t first) const {
-    float before[kPacketSize], decoded[kPacketSize];
-    if constexpr (!has_scale(F)) load_packet<float>(residual, first, q.wire.dim, before);
+  // Writes the residual. `before` is the previous one, for formats without a scale.
+  GPUPS_FN void leave(float (&sum)[kPacketSize], std::uint32_t const (&code)[kPacketSize],
+                      [[maybe_unused]] float const (&before)[kPacketSize], RowScale scale, float* residual,
+                      std::size_t first) const {
+    float decoded[kPacketSize];
     decode_packet<F>(code, decoded);
     for (std::size_t k = 0; k < kPacketSize; ++k) {
       float const left = sum[k] - decoded[k] * scale.scale;

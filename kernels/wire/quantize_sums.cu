@@ -16,8 +16,13 @@ struct QuantizeSumsRow {
 
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
     std::size_t const dim = q.wire.dim, row_bytes = code_bytes(F, dim);
-    std::uint32_t const most =
-        lanes.max_word(packets_of(dim), [&](std::size_t pack) { return most_bits(i, pack * kPacketSize); });
+    HeldPacket<std::int64_t> held;
+    std::uint32_t const most = lanes.max_word(paired_packets(dim), [&](std::size_t pack) {
+      std::int64_t total[kPacketSize];
+      bool const good = load(i, pack * kPacketSize, lanes, total);
+      held.put(pack, total);
+      return good ? most_bits(total) : kOverflown;
+    });
     if (most == kOverflown) {
       if (lanes.first()) atomic_min(q.bad_row.data(), static_cast<std::uint32_t>(i));
       return;
@@ -25,11 +30,11 @@ struct QuantizeSumsRow {
     UnitScale<F> const scale = UnitScale<F>::of(most, q.grid_log2);
     if (has_scale(F) && lanes.first()) q.wire.scales[i] = scale.sent();
     std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
-    lanes.each(packets_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
+    lanes.each(paired_packets(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
       std::size_t const first = pack * kPacketSize;
       std::int64_t total[kPacketSize];
       std::uint32_t code[kPacketSize];
-      load(i, first, total);
+      if (!held.get(pack, total)) load(i, first, lanes, total);
       if constexpr (R == Rounding::kStochastic) {
         float uniform[kPacketSize];
         draw_uniforms(q.rounding_key, i, first, uniform);
@@ -43,23 +48,21 @@ struct QuantizeSumsRow {
       float sent[kPacketSize];
       decode_packet<F>(code, sent);
       for (std::size_t k = 0; k < kPacketSize; ++k) total[k] -= scale.units(sent[k]);
-      store_packet(total, q.residual.row(i), first, dim);
+      store_words(lanes, total, q.residual.row(i), first, dim);
     });
   }
 
  private:
   // Loads sums plus residuals. Returns false if one is out of range.
-  GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPacketSize]) const {
+  GPUPS_FN bool load(std::size_t i, std::size_t first, NativeLanes lanes, std::int64_t (&total)[kPacketSize]) const {
     std::int64_t more[kPacketSize] = {};
-    load_packet<std::int64_t>(q.residual.row(i), first, q.wire.dim, total);
-    if (q.sums.rows() > 0) load_packet(q.sums.row(i), first, q.wire.dim, more);
+    load_words(lanes, q.residual.row(i), first, q.wire.dim, total);
+    if (q.sums.rows() > 0) load_words(lanes, q.sums.row(i), first, q.wire.dim, more);
     std::uint64_t bad = 0;
     for (std::size_t k = 0; k < kPacketSize; ++k) total[k] = add_units(total[k], more[k], bad);
     return bad >> 63 == 0;
   }
-  GPUPS_FN std::uint32_t most_bits(std::size_t i, std::size_t first) const {
-    std::int64_t total[kPacketSize];
-    if (!load(i, first, total)) return kOverflown;
+  GPUPS_FN static std::uint32_t most_bits(std::int64_t const (&total)[kPacketSize]) {
     std::uint32_t most = 0;
     for (std::size_t k = 0; k < kPacketSize; ++k) {
       std::uint32_t const bits = bits_above(total[k]);
@@ -86,7 +89,7 @@ struct RunQuantizeSums {
 
 template <Space S>
 void run(Exec<S> ex, QuantizeSums const& q) {
-  GPUPS_ASSERT(q.grid_log2 <= 0);
+  GPUPS_ASSERT(q.grid_log2 <= 0 && q.residual.stride() % 2 == 0);
   GPUPS_ASSERT(q.sums.rows() == 0 || (q.residual.rows() == q.sums.rows() && q.residual.stride() == q.sums.stride()));
   GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.wire.format));
   assert_room(q.wire, q.residual.rows(), q.residual.columns());

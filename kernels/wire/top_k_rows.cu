@@ -14,27 +14,61 @@ struct RowBound {
   std::size_t equal;
 };
 
-// Returns how many magnitudes of the row have bits >= least.
-GPUPS_FN inline std::size_t count_from(float const* x, std::size_t dim, std::uint32_t least, NativeLanes lanes) {
-  return lanes.sum_words(dim, [=](std::size_t j) { return magnitude_bits(x[j]) >= least ? std::uint64_t{1} : 0; });
-}
+// The magnitudes of a row, which are counted many times.
+#ifdef __CUDACC__
+// Each lane keeps its first columns in registers.
+struct RowMagnitudes {
+  static constexpr std::size_t kHeld = 4;
+  float const* x;
+  std::size_t dim;
+  NativeLanes lanes;
+  std::uint32_t held[kHeld];
+
+  __device__ RowMagnitudes(float const* row, std::size_t columns, NativeLanes of) : x(row), dim(columns), lanes(of) {
+    for (std::size_t k = 0; k < kHeld; ++k) {
+      std::size_t const j = k * kLanes + lanes.lane;
+      held[k] = j < dim ? magnitude_bits(x[j]) : 0;
+    }
+  }
+  // Returns how many magnitudes have bits >= least. REQUIRES: least > 0.
+  __device__ std::size_t count_from(std::uint32_t least) const {
+    std::uint64_t own = 0;
+    for (std::size_t k = 0; k < kHeld; ++k) own += held[k] >= least ? 1 : 0;
+    for (std::size_t j = kHeld * kLanes + lanes.lane; j < dim; j += kLanes)
+      own += magnitude_bits(x[j]) >= least ? 1 : 0;
+    return lanes.sum_words(kLanes, [own](std::size_t) { return own; });
+  }
+};
+#else
+struct RowMagnitudes {
+  float const* x;
+  std::size_t dim;
+  NativeLanes lanes;
+
+  // Returns how many magnitudes have bits >= least.
+  std::size_t count_from(std::uint32_t least) const {
+    return lanes.sum_words(
+        dim, [row = x, least](std::size_t j) { return magnitude_bits(row[j]) >= least ? std::uint64_t{1} : 0; });
+  }
+};
+#endif
 
 // Finds the bound by bisection of the bits. REQUIRES: 0 < k <= dim.
-GPUPS_FN inline RowBound find_bound(float const* x, std::size_t dim, std::size_t k, float guess, NativeLanes lanes) {
+GPUPS_FN inline RowBound find_bound(RowMagnitudes const& row, std::size_t k, float guess) {
   constexpr std::uint32_t kNear = 1U << 20;  // about an eighth
   std::uint32_t low = 0, end = 0x80000000;   // k elements reach `low`, fewer reach `end`
   std::uint32_t const near = magnitude_bits(guess);
   if (near > kNear && near < kFloatInfinity) {
-    if (count_from(x, dim, near - kNear, lanes) >= k) low = near - kNear;
-    if (count_from(x, dim, near + kNear, lanes) < k) end = near + kNear;
+    if (row.count_from(near - kNear) >= k) low = near - kNear;
+    if (row.count_from(near + kNear) < k) end = near + kNear;
   }
   while (end - low > 1) {
     std::uint32_t const middle = low + (end - low) / 2;
-    std::size_t const count = count_from(x, dim, middle, lanes);
+    std::size_t const count = row.count_from(middle);
     if (count == k) return {middle, k};
     (count > k ? low : end) = middle;
   }
-  return {low, k - count_from(x, dim, low + 1, lanes)};
+  return {low, k - row.count_from(low + 1)};
 }
 
 // Calls keep(j, rank) for the selected columns, in order.
@@ -84,7 +118,7 @@ void run(Exec<S> ex, TopKRows const& t) {
       lanes.each(dim, [=](std::size_t j) { residual[j] += from[j]; });
       x = residual;
     }
-    RowBound const bound = find_bound(x, dim, k, t.thresholds.empty() ? 0.0F : t.thresholds[i], lanes);
+    RowBound const bound = find_bound(RowMagnitudes{x, dim, lanes}, k, t.thresholds.empty() ? 0.0F : t.thresholds[i]);
     each_kept(x, dim, bound, lanes, [&](std::size_t j, std::size_t rank) {
       t.columns[i * k + rank] = static_cast<std::uint32_t>(j);
       t.kept[i * k + rank] = x[j];

@@ -8,6 +8,7 @@
 
 #include "kernels/device_scratch.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/store_wide.hpp"
 #include "kernels/wire/code.hpp"
 
 namespace gpups::kernels {
@@ -28,6 +29,15 @@ __device__ inline float4 load_four(View<float const> x, std::size_t tile) {
   }
   auto const at = [&](std::size_t i) { return i < x.size() ? x[i] : 0.0F; };
   return {at(first), at(first + 1), at(first + 2), at(first + 3)};
+}
+
+// Stores a thread's elements of a tile, except those beyond the end of the vector.
+__device__ inline void store_four(float const (&from)[kPerThread], View<float> x, std::size_t tile) {
+  std::size_t const first = tile * kTile + threadIdx.x * kPerThread;
+  if (first + kPerThread <= x.size() && reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0) {
+    return store_wide(x.data() + first, make_float4(from[0], from[1], from[2], from[3]));
+  }
+  for (std::size_t k = 0; k < kPerThread && first + k < x.size(); ++k) x[first + k] = from[k];
 }
 
 // Returns 1 in the upper 16 bits if x is above the bound, 1 in the lower 16 bits if it is equal to it. Sums of a tile
@@ -64,7 +74,7 @@ struct WriteTile {
   std::size_t room;
   View<std::uint32_t> indices;
   View<float> kept;
-  View<float> residual;
+  View<float> residual;  // empty, or the memory of x
 
   __device__ void operator()(std::size_t tile) const {
     using Scan = cub::BlockScan<std::uint32_t, kBlockThreadsMax>;
@@ -78,18 +88,21 @@ struct WriteTile {
     Scan(memory).ExclusiveSum(own, seen);
     __syncthreads();  // the next tile reuses the memory of the scan
     std::uint64_t above = (before[tile] >> 32) + (seen >> 16), equal = (before[tile] & 0xFFFFFFFFU) + (seen & 0xFFFFU);
+    float left[kPerThread];  // residual
+    bool any = false;
     for (std::size_t k = 0; k < kPerThread; ++k) {
       std::uint32_t const one = count_one(value[k], bits);
       std::uint64_t const rank = above + (equal < equal_most ? equal : equal_most);
       bool const keep = (one > 1 || (one == 1 && equal < equal_most)) && rank < room;
       above += one >> 16;
       equal += one & 0xFFFFU;
+      left[k] = keep ? 0 : value[k];
+      any = any || keep;
       if (!keep) continue;
-      std::size_t const i = tile * kTile + threadIdx.x * kPerThread + k;
-      indices[rank] = static_cast<std::uint32_t>(i);
+      indices[rank] = static_cast<std::uint32_t>(tile * kTile + threadIdx.x * kPerThread + k);
       kept[rank] = value[k];
-      if (!residual.empty()) residual[i] = 0;
     }
+    if (any && !residual.empty()) store_four(left, residual, tile);
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of pooling by key or row number, for tables of all types in one call.
+#include <algorithm>
 #include <memory>
 
 #include "kernels/find_pooled.hpp"
@@ -166,7 +167,10 @@ Problem pooling(Stream& stream, std::vector<PoolingOptions> const& options, std:
     PooledCase& c = (*all)[t];
     make(stream, options[t], entries, seed * 100 + t, c);
     p.entries += entries;
-    p.bytes += entries * c.stride * (options[t].type == DataType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
+    std::size_t const absent = static_cast<std::size_t>(std::count(c.ids.begin(), c.ids.end(), kNoRow));
+    std::size_t const row_bytes = c.stride * (options[t].type == DataType::kFloat ? 4 : 2);
+    std::size_t const find_bytes = options[t].by_key ? 76 : 4;  // as in the case find_keys
+    p.bytes += entries * find_bytes + (entries - absent) * row_bytes + c.out.view().flat().bytes();
   }
   p.run = [all](Stream& on) {
     std::vector<kernels::PooledTable> tables;

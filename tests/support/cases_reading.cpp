@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of kernels that copy, pool, initialize or digest rows.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -52,7 +53,8 @@ std::shared_ptr<Copied> copied(Stream& stream, CaseSize size, std::uint64_t seed
 Problem gathering(std::shared_ptr<Copied> const& s, std::function<void(Stream&)> run) {
   Problem p;
   p.entries = s->size.n;
-  p.bytes = s->size.n * s->stride * 8;
+  p.bytes =
+      (s->ids.size() - static_cast<std::size_t>(std::count(s->ids.begin(), s->ids.end(), kNoRow))) * s->stride * 8;
   p.run = std::move(run);
   p.wrong = [s](Stream& on) {
     std::vector<float> want = s->values;
@@ -248,7 +250,7 @@ Problem init_matrix(Stream& stream, CaseSize size, std::uint64_t seed) {
 
   Problem p;
   p.entries = size.n;
-  p.bytes = s->out.view().flat().bytes();
+  p.bytes = static_cast<std::size_t>(std::count(s->ids.begin(), s->ids.end(), kNoRow)) * s->out.stride() * 4;
   p.run = [s](Stream& on) { kernels::init_matrix(on, {s->keys, s->ids_there, s->out, s->init, /*seed=*/11}); };
   p.wrong = [s](Stream& on) {
     auto want = initial_rows(distinct_keys(s->size.n), s->init, s->size.dim);
@@ -308,7 +310,7 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
 
   Problem p;
   p.entries = size.n;
-  p.bytes = size.n * (stride * 8 + 16);
+  p.bytes = s->alive * (stride * 8 + 8) + size.n * 8;
   p.run = [s, run](Stream& on) { run(on, 0, s->digest); };
   p.wrong = [s, run](Stream& on) -> std::string {
     auto const digest = to_host(on, s->digest.view());

@@ -19,11 +19,12 @@ std::vector<std::uint64_t> addresses_of(std::uint32_t lanes, std::array<std::uin
   return addresses;
 }
 
-// Returns how many distinct sectors the accesses touch. An aligned access of at most 32 bytes is in one sector.
-std::uint64_t count_sectors(std::vector<std::uint64_t> addresses) {
+// Returns the distinct sectors that the accesses touch. An aligned access of at most 32 bytes is in one sector.
+std::vector<std::uint64_t> sectors_of(std::vector<std::uint64_t> addresses) {
   for (std::uint64_t& address : addresses) address /= kSectorBytes;
   std::sort(addresses.begin(), addresses.end());
-  return static_cast<std::uint64_t>(std::unique(addresses.begin(), addresses.end()) - addresses.begin());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
 }
 
 // Returns the cycles beyond the first one of an access to shared memory: a bank delivers one word per cycle. Accesses
@@ -54,6 +55,7 @@ std::uint64_t count_conflicts(std::uint32_t lanes, std::array<std::uint64_t, kLa
 SectorCounts& SectorCounts::operator+=(SectorCounts const& other) {
   accesses += other.accesses;
   sectors += other.sectors;
+  distinct += other.distinct;
   bytes += other.bytes;
   return *this;
 }
@@ -71,11 +73,30 @@ KernelCounts& KernelCounts::operator+=(KernelCounts const& other) {
   return *this;
 }
 
+void LaunchSectors::begin(std::uint64_t launch) {
+  if (launch_ == launch) return;
+  launch_ = launch;
+  words_.clear();
+}
+
+bool LaunchSectors::add(std::uint64_t sector, AccessKind kind) {
+  std::uint64_t& word = words_[sector / 64][static_cast<std::size_t>(kind)];
+  std::uint64_t const bit = std::uint64_t{1} << sector % 64;
+  bool const is_first = (word & bit) == 0;
+  word |= bit;
+  return is_first;
+}
+
 void AccessCounter::begin(std::uint32_t threads) {
   threads_ = threads;
   sites_.clear();
   open_.clear();
   counts_ = {};
+  for (auto& sectors : sectors_) sectors.clear();
+}
+
+SectorCounts& AccessCounter::counts_of(AccessKind kind) {
+  return kind == AccessKind::kLoad ? counts_.loads : kind == AccessKind::kStore ? counts_.stores : counts_.atomics;
 }
 
 std::uint32_t AccessCounter::lanes_of_warp(std::uint32_t warp) const {
@@ -110,17 +131,24 @@ void AccessCounter::add(WarpAccess const& access, bool is_partial) {
     counts_.bank_conflicts += count_conflicts(access.lanes, access.addresses, access.bytes);
     return;
   }
-  SectorCounts& counts = access.kind == AccessKind::kLoad    ? counts_.loads
-                         : access.kind == AccessKind::kStore ? counts_.stores
-                                                             : counts_.atomics;
+  SectorCounts& counts = counts_of(access.kind);
+  auto const sectors = sectors_of(addresses_of(access.lanes, access.addresses));
+  auto& of_block = sectors_[static_cast<std::size_t>(access.kind)];
+  of_block.insert(of_block.end(), sectors.begin(), sectors.end());
   ++counts.accesses;
-  counts.sectors += count_sectors(addresses_of(access.lanes, access.addresses));
+  counts.sectors += sectors.size();
   counts.bytes += static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
 }
 
 void AccessCounter::end(KernelCounts& counts) {
   for (auto const& [key, access] : open_) add(access, true);
   open_.clear();
+  counts.launch_sectors.begin(counts.launches);  // this launch is counted when it ends
+  for (AccessKind const kind : {AccessKind::kLoad, AccessKind::kStore, AccessKind::kAtomic}) {
+    for (std::uint64_t const sector : sectors_[static_cast<std::size_t>(kind)]) {
+      counts_of(kind).distinct += counts.launch_sectors.add(sector, kind) ? 1 : 0;
+    }
+  }
   counts += counts_;
 }
 
