@@ -9,7 +9,8 @@ elseif(GPUPS_EMULATED)
   set(test_runs ${GPUPS_EMULATED_SEEDS})
 endif()
 
-# gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern] SOURCES file...):
+# gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
+#             SOURCES file...):
 # a test program of these files, and an entry of ctest for each of its shards: a process that runs every n-th case. An
 # entry should take minutes at most with sanitizers, and there should be enough of them for all cores. EMULATED_FILTER:
 # the cases that use a device, if the others would take long where devices are emulated.
@@ -25,6 +26,10 @@ function(gpups_tests name)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
+  set(filter "")
+  if(GPUPS_EMULATED)
+    set(filter ${arg_EMULATED_FILTER})
+  endif()
   math(EXPR entries "${arg_SHARDS} * ${test_runs}")
   foreach(number RANGE 1 ${entries})
     set(entry ${name})
@@ -33,15 +38,12 @@ function(gpups_tests name)
     endif()
     math(EXPR index "(${number} - 1) % ${arg_SHARDS}")
     add_test(NAME ${entry} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_cases.py
-      ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}>)
+      ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}> ${filter})
     set(labels cases ${arg_LABELS})
     set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} ${test_environment})
     if(GPUPS_EMULATED)
       math(EXPR seed "(${number} - 1) / ${arg_SHARDS} + 1")
       list(APPEND environment GPUPS_EMULATOR=devices=4,lazy=1,seed=${seed},resident=4)
-      if(arg_EMULATED_FILTER)
-        list(APPEND environment GTEST_FILTER=${arg_EMULATED_FILTER})
-      endif()
     endif()
     set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
       TIMEOUT 7200)  # run_cases.py ends single cases that take too long

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a GoogleTest program in one process, and records the outcome of each.
 
-usage: run_cases.py RESULTS.jsonl PROGRAM
+usage: run_cases.py RESULTS.jsonl PROGRAM [FILTER]
 
+FILTER selects cases as GTEST_FILTER does, where that is not set; it is an error if it selects none.
 A case fails if it ends the process (by a crash, a sanitizer's report or exit), or takes longer than GPUPS_CASE_SECONDS
 (600); the cases after it run in a new process. Prints the output of failed cases only. GTEST_FILTER,
 GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX select cases as usual. The exit status is 1 if a case failed.
@@ -178,9 +179,12 @@ def run(program, cases, record, seconds):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     results, program = pathlib.Path(sys.argv[1]), sys.argv[2]
+    has_filter = len(sys.argv) == 4 and "GTEST_FILTER" not in os.environ
+    if has_filter:
+        os.environ["GTEST_FILTER"] = sys.argv[3]
     results.parent.mkdir(parents=True, exist_ok=True)
     record = Record(results)
     try:
@@ -188,9 +192,9 @@ def main():
     except (OSError, subprocess.CalledProcessError) as error:
         record.end(pathlib.Path(program).name, "failed", f"its cases cannot be listed: {error}")
         sys.exit(f"the cases of {program} cannot be listed: {error}")
-    if not all_cases:
+    if has_filter and not all_cases:
         record.end(pathlib.Path(program).name, "failed", "no case is selected")
-        sys.exit(f"no case of {program} is selected (nothing would be tested): correct GTEST_FILTER")
+        sys.exit(f"FILTER selects no case of {program} (nothing would be tested): correct it")
     cases = share_of(all_cases)
     record.write(cases=cases)
     seconds = float(os.environ.get("GPUPS_CASE_SECONDS", "600"))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -18,6 +19,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench"), str(ROOT / "tests" / "
 import corpus  # noqa: E402
 import count_tests  # noqa: E402
 import goal  # noqa: E402
+import goals_device  # noqa: E402
 import goals_slice  # noqa: E402
 
 
@@ -127,6 +129,59 @@ echo "{\\"table_hash\\": \\"$*\\"}" > "$2/summary.json"
     def test_goal_names_are_unique(self):
         names = [g.name for g in goals_slice.GOALS]
         self.assertEqual(len(names), len(set(names)))
+
+
+class DeviceGoals(unittest.TestCase):
+    """The goals of device code count what commands print, also if they fail."""
+
+    @staticmethod
+    def bench(output, status):
+        """Returns a bench, and a replacement of run_to_end(), for commands with this output."""
+        return goal.Bench("/nowhere", None, None), unittest.mock.patch.object(
+            goals_device, "run_to_end", lambda *arguments: (status, 1.5, output))
+
+    def test_counts_of_tests(self):
+        bench, replaced = self.bench("failed: A.b\n7 passed, 1 failed, 2 skipped\n", 1)
+        with replaced, contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(goals_device.tests(bench), {"passed": [7], "failed": [1], "skipped": [2]})
+        self.assertIn("failed: A.b", out.getvalue())
+
+    def test_mutations(self):
+        build = unittest.mock.patch.object(goals_device, "built", lambda *arguments: pathlib.Path("tests/program"))
+        bench, replaced = self.bench("MISSED: mask find_keys\n7 caught, 1 missed\n", 1)
+        with build, replaced, contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(goals_device.mutations(bench), {"caught": [7], "missed": [1], "status": [1]})
+        self.assertIn("MISSED: mask find_keys", out.getvalue())
+        bench, replaced = self.bench("an error\n", 1)
+        with build, replaced, self.assertRaises(goal.CannotMeasure):
+            goals_device.mutations(bench)
+
+    def test_losses_and_failed_training(self):
+        text = ("test_a: relative error of the loss 2e-09\n.test_b: relative error of the loss 3e-05\nF\n"
+                "FAIL: test_b (__main__.Training.test_b)\nRan 2 tests in 1s\n")
+        bench, replaced = self.bench(text, 1)
+        with replaced, unittest.mock.patch.object(goals_device, "built", lambda *arguments: "gpu_train"), \
+                contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(goals_device.trainer(bench), {
+                "runs compared with the host": [2], "relative difference": [2e-9, 3e-5], "failed tests": [1]})
+        self.assertIn("table hashes and losses are right in 1 of 2 tests", out.getvalue())
+
+
+class GpuCheck(unittest.TestCase):
+    def run_tool(self, *arguments):
+        return subprocess.run([ROOT / "tools" / "gpu_check", *arguments], capture_output=True, text=True)
+
+    def test_id_is_a_hash_of_the_sources(self):
+        ids = {self.run_tool("id").stdout for _ in range(2)}
+        self.assertEqual(len(ids), 1)
+        self.assertRegex(ids.pop(), "^sources-[0-9a-f]{12}\n$")
+
+    def test_rejects_invalid_options(self):
+        for arguments, error in [(("--preset", "dev"), "--preset is dev"), (("--seconds", "0"), "--seconds is 0"),
+                                 (("nonsense",), "usage:")]:
+            done = self.run_tool(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(error, done.stderr)
 
 
 class Compare(unittest.TestCase):
