@@ -143,12 +143,21 @@ struct LambUpdate {
   GPUPS_FN LambUpdate(RowStep<C, Values> const& r, BiasCorrection correction)
       : moments(r, correction), value(r.value), decay(r.optimizer.l2) {}
   GPUPS_INLINED_FN auto operator()(std::size_t j) const { return moments.direction(j) + decay * value.get(j); }
+  // Adds the gradient g to the moments of the columns from j on, whose update `held` then has. Returns NaN in columns
+  // whose moment is not finite, else 0.
+  template <class V, class Held>
+  GPUPS_INLINED_FN V add(std::size_t j, V g, Held& held) const {
+    auto const at = moments.add(j, g);
+    held.put(j, moments.direction(at) + decay * value.get(j));
+    return at.nonfinite();
+  }
 };
 // Adds gradients to the moments. Returns 0, or NaN if a moment is not finite.
-template <class C, class Values, class GradientAt>
-GPUPS_INLINED_FN float add_moments(RowStep<C, Values> const& r, AdamMoments<C> const& to, GradientAt gradient) {
-  return r.columns.nonfinite(
-      r.width, [=, moments = to](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)).nonfinite(); });
+template <class C, class Values, class GradientAt, class Held>
+GPUPS_INLINED_FN float add_moments(RowStep<C, Values> const& r, LambUpdate<C, Values> const& update, Held& held,
+                                   GradientAt gradient) {
+  return r.columns.nonfinite(r.width,
+                             [=, &held](std::size_t j) GPUPS_INLINED_BODY { return update.add(j, gradient(j), held); });
 }
 struct LambSquares {
   float updates, values;
@@ -168,8 +177,8 @@ GPUPS_FN inline float trust_ratio(float update_squares, float value_squares) {
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
   LambUpdate<C, Values> const update(r, correction);
-  float const nonfinite = add_moments(r, update.moments, gradient);
-  auto const held = r.columns.hold(r.width, update);
+  auto held = r.columns.hold(update);
+  float const nonfinite = add_moments(r, update, held, gradient);
   LambSquares const squares = lamb_squares(r, held);
   return nonfinite + descend(r, r.rate * trust_ratio(squares.updates, squares.values), held);
 }

@@ -75,12 +75,13 @@ __device__ V scaled(std::int64_t const* sum, double unit) {
   return {low.x, low.y, high.x, high.y};
 }
 
-// A function of columns, whose values in the first columns of each lane are in registers.
+// A function of columns, whose values in the first columns of each lane are in registers after put().
 template <class F>
 struct HeldColumns {
   F f;
   Quad first;
   __device__ Quad operator()(std::size_t j) const { return j < kRowPartials ? first : f(j); }
+  __device__ void put(std::size_t j, Quad value) { first = j < kRowPartials ? value : first; }
 };
 
 // The columns of a row in the lanes of a GPU team.
@@ -113,10 +114,9 @@ struct DeviceColumns {
     float const any = (bad.of.x + bad.of.z) + (bad.of.y + bad.of.w);
     return __any_sync(lanes.mask, !(any == 0)) != 0 ? nanf("") : 0.0F;
   }
-  // Returns the function f of the columns below n; f is called once for each of the first kRowPartials columns.
   template <class F>
-  __device__ HeldColumns<F> hold(std::size_t n, F f) const {
-    return {f, 4 * lanes.lane < n ? f(4 * lanes.lane) : Quad{}};
+  __device__ static HeldColumns<F> hold(F f) {
+    return {f, {}};
   }
   // Returns the first columns of a row of exact sums times unit that this lane processes: those from 4 * lane on, or 0
   // beyond column n. All lanes of the team call it.
@@ -187,9 +187,14 @@ struct HostColumns {
     for (std::size_t j = 0; j < n; j += kWidth) bad += f(j);
     return are_zero(bad) ? 0.0F : std::numeric_limits<float>::quiet_NaN();
   }
+  // On the host, a function of columns is called again for what it has returned before.
   template <class F>
-  GPUPS_INLINED_FN static F hold(std::size_t, F f) {
-    return f;
+  struct Held : F {
+    void put(std::size_t, V const&) const {}
+  };
+  template <class F>
+  GPUPS_INLINED_FN static Held<F> hold(F f) {
+    return {f};
   }
   bool first() const { return true; }
   void sync() const {}

@@ -66,8 +66,9 @@ void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
     DensePart const part = part_of_unit(u.units, i);
     auto const row = dense_row(lanes, u, step, part);
     LambUpdate const update(row, step.correction);
-    float const nonfinite = kernels::add_moments(row, update.moments, dense_gradient(u, step, part));
-    LambSquares const squares = lamb_squares(row, update);
+    auto held = row.columns.hold(update);
+    float const nonfinite = kernels::add_moments(row, update, held, dense_gradient(u, step, part));
+    LambSquares const squares = lamb_squares(row, held);
     if (lanes.first()) {
       u.units.squares[2 * i] = squares.updates;
       u.units.squares[2 * i + 1] = squares.values;

@@ -37,7 +37,9 @@ TEST(Array, OnCudaOtherThreadsGetFreedBlocksAfterQueuedWork) {
   void* block = nullptr;
   auto const use_and_free = [&] {
     Array<char> const used(device, kBytes);
-    if (block != nullptr) EXPECT_EQ(used.data(), block);
+    if (block != nullptr) {
+      EXPECT_EQ(used.data(), block);
+    }
     block = used.data();
     memory::fill_bytes(stream, block, 1, kBytes);
   };

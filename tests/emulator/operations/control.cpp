@@ -147,6 +147,7 @@ Execute select_return(Statement const&, Instruction&) { return return_from_funct
 Execute select_exit(Statement const&, Instruction&) { return exit_thread; }
 Execute select_trap(Statement const&, Instruction&) { return trap; }
 Execute select_yield(Statement const&, Instruction&) { return yield; }
+// Fences too: memory is consistent here, and nothing is cached.
 Execute select_nothing(Statement const&, Instruction&) { return do_nothing; }
 
 // "bar.sync id{, threads}" and "bar.red.op d, id, {threads,} predicate", see machine/barriers.hpp.
@@ -231,10 +232,12 @@ Outcome fault_unsupported(Thread& thread, Instruction const& i) {
 
 Rules const& control_rules() {
   static Rules const rules{
-      {"ret", select_return},        {"exit", select_exit},       {"trap", select_trap},
-      {"brkpt", select_trap},        {"nanosleep", select_yield}, {"bar", select_barrier},
-      {"barrier", select_barrier},   {"pmevent", select_nothing}, {"griddepcontrol", select_nothing},
-      {"setmaxnreg", select_nothing}};
+      {"ret", select_return},           {"exit", select_exit},         {"trap", select_trap},
+      {"brkpt", select_trap},           {"nanosleep", select_yield},   {"bar", select_barrier},
+      {"barrier", select_barrier},      {"pmevent", select_nothing},   {"griddepcontrol", select_nothing},
+      {"setmaxnreg", select_nothing},   {"membar", select_nothing},    {"fence", select_nothing},
+      {"prefetch", select_nothing},     {"prefetchu", select_nothing}, {"discard", select_nothing},
+      {"applypriority", select_nothing}};
   return rules;
 }
 

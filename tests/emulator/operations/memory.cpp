@@ -125,8 +125,6 @@ Outcome is_in_space(Thread& thread, Instruction const& i) {
   return Outcome::kNext;
 }
 
-Outcome do_nothing(Thread&, Instruction const&) { return Outcome::kNext; }
-
 // -- selection --
 
 Space space_in(Statement const& s) {
@@ -175,9 +173,6 @@ Execute select_is_in_space(Statement const& s, Instruction& i) {
   i.space = space_in(s);
   return is_in_space;
 }
-// Memory is consistent here, and nothing is cached.
-Execute select_nothing(Statement const&, Instruction&) { return do_nothing; }
-
 }  // namespace
 
 Outcome compute_address(Thread& thread, Instruction const& i) {
@@ -186,11 +181,8 @@ Outcome compute_address(Thread& thread, Instruction const& i) {
 }
 
 Rules const& memory_rules() {
-  static Rules const rules{
-      {"ld", select_load},           {"ldu", select_load},        {"st", select_store},
-      {"atom", select_atomic},       {"red", select_atomic},      {"isspacep", select_is_in_space},
-      {"membar", select_nothing},    {"fence", select_nothing},   {"prefetch", select_nothing},
-      {"prefetchu", select_nothing}, {"discard", select_nothing}, {"applypriority", select_nothing}};
+  static Rules const rules{{"ld", select_load},     {"ldu", select_load},   {"st", select_store},
+                           {"atom", select_atomic}, {"red", select_atomic}, {"isspacep", select_is_in_space}};
   return rules;
 }
 

@@ -12,6 +12,7 @@
 
 #include "tests/emulator/machine/launch.hpp"
 #include "tests/emulator/ptx/decode.hpp"
+#include "tests/emulator/ptx/mutation.hpp"
 #include "tests/emulator/ptx/parse_module.hpp"
 #include "tests/emulator/runtime/fat_binary.hpp"
 #include "tests/emulator/runtime/state.hpp"
@@ -50,7 +51,7 @@ Function& function_of(RegisteredKernel& kernel) try {
   if (kernel.function != nullptr) return *kernel.function;
   Module& module = kernel.module->module;
   if (!module.parsed) {
-    module.text = ptx_of(kernel.module->fat_binary);
+    module.text = mutated(ptx_of(kernel.module->fat_binary));
     parse_module(module);
   }
   auto const found = module.functions.find(kernel.name);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tests/emulator/options.hpp"
+#include "tests/emulator/ptx/mutation.hpp"
 #include "tests/emulator/runtime/state.hpp"
 
 namespace gpups::emulator {
@@ -173,6 +174,7 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   RuntimeLock const lock(runtime_mutex());
+  if (mutation() == Mutation::kEvent) return cudaSuccess;
   enqueue_polled(stream, [state = state_of(event)] { return advance(*state); });
   return cudaSuccess;
 }
