@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "cache/batch_pattern.hpp"
+#include "cache/batch/batch_pattern.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups {

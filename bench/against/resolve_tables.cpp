@@ -8,7 +8,7 @@
 
 #include "bench/against/races.hpp"
 #include "bench/against/random_key.hpp"
-#include "cache/table_shard.hpp"
+#include "cache/rows/table_shard.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adaptive threshold: its first value, how it follows the density, and its upper limit, the envelope.
-#include "cache/adaptive_threshold.hpp"
+#include "cache/feedback/adaptive_threshold.hpp"
 
 #include <gtest/gtest.h>
 

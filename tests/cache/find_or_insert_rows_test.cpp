@@ -10,7 +10,7 @@
 #include <memory>
 #include <numeric>
 
-#include "cache/table_shard.hpp"
+#include "cache/rows/table_shard.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"

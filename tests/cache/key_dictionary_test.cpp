@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Key dictionaries: encoder and decoder agree on every slot, and invalid lists are rejected.
-#include "cache/key_dictionary.hpp"
+#include "cache/wire/key_dictionary.hpp"
 
 #include <gtest/gtest.h>
 

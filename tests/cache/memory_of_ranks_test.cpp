@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-#include "cache/engine.hpp"
+#include "cache/protocol/engine.hpp"
 #include "gpups/gpups.hpp"
 
 namespace gpups::test {

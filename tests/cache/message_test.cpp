@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/message.hpp"
+#include "cache/wire/message.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "cache/key_dictionary.hpp"
-#include "cache/residual_table.hpp"
-#include "cache/row_mirror.hpp"
+#include "cache/feedback/residual_table.hpp"
+#include "cache/feedback/row_mirror.hpp"
+#include "cache/wire/key_dictionary.hpp"
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/on_devices.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rejected step leaves the residuals as they were, whether rows were added, sent, flushed or removed in it. The
 // number of rows is at most the capacity.
-#include "cache/residual_table.hpp"
+#include "cache/feedback/residual_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mirrors of another rank's rows: both ends keep the same rows, at most as many as the capacity, in bounded memory.
-#include "cache/row_mirror.hpp"
+#include "cache/feedback/row_mirror.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "cache/round_timer.hpp"
+#include "cache/protocol/round_timer.hpp"
 #include "comm/progress/traffic_counters.hpp"
 #include "gpups/gpups.hpp"
 #include "trainer/traffic_report.hpp"

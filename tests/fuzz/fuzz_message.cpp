@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cache/message.hpp"
+#include "cache/wire/message.hpp"
 #include "comm/collectives/collective_channel.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "cache/residual_file.hpp"
+#include "cache/feedback/residual_file.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
 

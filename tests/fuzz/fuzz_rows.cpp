@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "cache/key_dictionary.hpp"
+#include "cache/wire/key_dictionary.hpp"
 #include "kernels/wire/pack_sums.hpp"
 #include "tests/fuzz/script.hpp"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cache/gradient_section.hpp"
+#include "cache/wire/gradient_section.hpp"
 #include "tests/fuzz/script.hpp"
 
 namespace gpups::fuzz {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/key_dictionary.hpp"
+#include "cache/wire/key_dictionary.hpp"
 #include "comm/collectives/collective_header.hpp"
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cache/gradient_section.hpp"
-#include "cache/row_mirror.hpp"
+#include "cache/feedback/row_mirror.hpp"
+#include "cache/wire/gradient_section.hpp"
 #include "kernels/number_matrix.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 

@@ -5,6 +5,10 @@ in the folders that they belong to.
 
     include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
 
+and in cache
+
+    wire  <-  files, rows  <-  feedback  <-  batch  <-  protocol  <-  checkpoint  <-  store
+
 usage: layers.py FOLDER    of the repository
 """
 import pathlib
@@ -26,6 +30,8 @@ MAY_INCLUDE = {
     "bench": ALL - {"tools"},
     "examples": {"gpups"},
 }
+# The rooms of cache, from left to right.
+ROOMS = ("wire", "files", "rows", "feedback", "batch", "protocol", "checkpoint", "store")
 CUDA_HEADER = re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nvtx3/|cublas|curand)")
 CUDA_WORD = re.compile(r"\b(__CUDACC__|__global__|__device__|__host__|__shared__|__CUDA_ARCH__|cuda[A-Z]\w*)\b")
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+$")
@@ -39,6 +45,10 @@ def without_comments(text):
 
 def without_strings(text):
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+def goes_left(room, included):
+    return room in ROOMS and included in ROOMS and ROOMS.index(included) <= ROOMS.index(room)
 
 
 def problems_of(path, text):
@@ -57,6 +67,9 @@ def problems_of(path, text):
         elif quoted and folder not in MAY_INCLUDE[top]:
             yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
                    f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
+        elif folder == top == "cache" and not goes_left(path.parts[1], quoted.split("/")[1]):
+            yield (f"{path}:{line}: {path.parts[1]} includes {quoted} (a room of cache includes only those to its "
+                   f"left): the order is {', '.join(ROOMS)}")
         elif angled and top == "include" and not STANDARD_HEADER.match(angled):
             yield (f"{path}:{line}: <{angled}> in a public header (an application would need that library too): "
                    "include it in a .cpp file")

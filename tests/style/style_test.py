@@ -32,11 +32,13 @@ class Layers(unittest.TestCase):
                 ("include/gpups/a.hpp", "#include <cuda_runtime.h>\n"),
                 ("kernels/a.cu", '#include "comm/wire.hpp"\n'),
                 ("kernels/a.cu", "body<<<1, 2>>>(n);\n"),
-                ("comm/a.cpp", '#include "cache/round.hpp"\n'),
+                ("comm/a.cpp", '#include "cache/protocol/round.hpp"\n'),
+                ("cache/rows/a.cpp", '#include "cache/protocol/round.hpp"\n'),
+                ("cache/a.cpp", '#include "cache/protocol/round.hpp"\n'),
                 ("cache/a.cpp", "#include <thrust/sort.h>\n"),
                 ("cache/a.cpp", "#include <tbb/parallel_for.h>\n"),
                 ("cache/a.cpp", "cudaFree(p);\n"),
-                ("trainer/a.cpp", '#include "cache/round.hpp"\n'),
+                ("trainer/a.cpp", '#include "cache/protocol/round.hpp"\n'),
                 ("examples/a/main.cpp", '#include "kernels/gather.hpp"\n'),
                 ("tests/a_test.cpp", '#include "oracle.hpp"\n')]:
             self.assertEqual(found(layers, path, text), 1, text)

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/key_coding.hpp"
+#include "cache/wire/key_coding.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/hash.hpp"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/message.hpp"
+#include "cache/wire/message.hpp"
 #include "comm/collectives/collective_header.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/progress/channel.hpp"

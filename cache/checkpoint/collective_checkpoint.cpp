@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/checkpoint/collective_checkpoint.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "cache/checkpoint/checkpoint.hpp"
+#include "cache/feedback/residual_file.hpp"
+#include "cache/protocol/collective_call.hpp"
+#include "comm/peer_text.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+void encode(comm::Writer& writer, FileChecksum const& checksum) {
+  writer.put_text(checksum.name);
+  writer.put<std::uint64_t>(checksum.bytes);
+  writer.put<std::uint64_t>(checksum.xxh3);
+}
+
+FileChecksum decode_checksum(comm::Reader& reader) {
+  FileChecksum checksum;
+  checksum.name = reader.get_text();
+  checksum.bytes = reader.get<std::uint64_t>();
+  checksum.xxh3 = reader.get<std::uint64_t>();
+  return checksum;
+}
+
+bool is_step_folder(fs::path const& path) { return path.filename().string().starts_with("step-"); }
+
+// Returns the name of the file with a rank's rows.
+std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}-of-{}.bin", rank, ranks); }
+
+// Returns the name of the file with a rank's residuals and mirrors.
+std::string residuals_name(std::size_t rank, int ranks) { return fmt::format("residuals-{}-of-{}.bin", rank, ranks); }
+
+// The files that a rank has written. A rank without residuals and mirrors writes no second file; its name is empty.
+struct RankChecksums {
+  FileChecksum rows, residuals;
+};
+RankChecksums decode_checksums(std::string const& bytes) {
+  comm::Reader reader(bytes);
+  auto const rows = decode_checksum(reader);
+  RankChecksums const checksums{rows, decode_checksum(reader)};
+  reader.end();
+  return checksums;
+}
+
+// Creates a new folder for the files of a checkpoint, and returns its name.
+std::string make_step_folder(fs::path const& folder, Clock clock) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  for (int attempt = 0; !error; ++attempt) {
+    auto const name = fmt::format("step-{}{}", number(clock), attempt == 0 ? "" : fmt::format("-{}", attempt));
+    if (fs::create_directory(folder / name, error)) return name;
+  }
+  throw Error(fmt::format(
+      "'{}' cannot be written: {} (the checkpoint needs a folder there): check the path and its permissions",
+      folder.string(), error.message()));
+}
+
+void remove_other_steps(fs::path const& folder, std::string const& keep) {
+  std::error_code ignored;  // a folder that cannot be removed only uses space
+  for (auto const& entry : fs::directory_iterator(folder, ignored)) {
+    if (is_step_folder(entry.path()) && entry.path().filename() != keep) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+std::vector<Manifest::Table> describe_all(Engine& engine) {
+  std::vector<Manifest::Table> tables;
+  for (auto const& table : engine.tables()) tables.push_back(describe(table->options()));
+  return tables;
+}
+
+// Throws Error if a name is not valid, or if two blobs have the same name.
+void check_blobs(std::span<Blob const> blobs) {
+  std::set<std::string_view> names;
+  for (Blob const& blob : blobs) {
+    GPUPS_REQUIRE(!blob.name.empty() && is_utf8(blob.name),
+                  "save() was called with a blob that has {} (blobs are found by their names): give it a name in UTF-8",
+                  blob.name.empty() ? "no name" : "a name that is not UTF-8");
+    GPUPS_REQUIRE(names.insert(blob.name).second,
+                  "save() was called with two blobs named '{}' (blobs are found by their names): rename one",
+                  blob.name);
+  }
+}
+
+}  // namespace
+
+void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blobs, Clock clock, std::uint64_t seed) {
+  bool const first = engine.rank() == Rank{0};
+  Manifest manifest{.clock = clock,
+                    .seed = seed,
+                    .folder = {},
+                    .tables = describe_all(engine),
+                    .rows = {},
+                    .residuals = {},
+                    .blobs = {}};
+  manifest.folder = wait_collective_call(engine, Timeout::kNone, [&] {
+    if (!first) return std::string();
+    check_blobs(blobs);
+    return make_step_folder(folder, clock);
+  })[0];
+  // The name comes from rank 0 and becomes a path here, so it must be a name that make_step_folder() can return.
+  if (!is_step_folder(manifest.folder) || manifest.folder.find('/') != std::string::npos) {
+    throw_invalid_result(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));
+  }
+  auto const files = folder / manifest.folder;
+  bool placed = false;  // the manifest lists the new files
+  try {
+    auto const checksums = wait_collective_call(engine, Timeout::kNone, [&] {
+      RankChecksums mine;
+      engine.wait_invoke([&](Stream& stream) {
+        auto const name = rows_name(number(engine.rank()), engine.ranks());
+        mine.rows = write_rows(stream, engine.tables(), files / name);
+        auto const residuals = engine.executor().wait_save_residuals();
+        if (!residuals.chunks.empty() || !residuals.mirrors.empty() || residuals.resends_all_values) {
+          mine.residuals = write_residuals(residuals, files / residuals_name(number(engine.rank()), engine.ranks()));
+        }
+      });
+      for (std::size_t b = 0; first && b < blobs.size(); ++b) {
+        FileWriter writer(files / fmt::format("blob-{}.bin", b));
+        writer.write(blobs[b].bytes.data(), blobs[b].bytes.size());
+        manifest.blobs.push_back({blobs[b].name, writer.finish()});
+      }
+      sync_folder(files);
+      comm::Writer writer;
+      encode(writer, mine.rows);
+      encode(writer, mine.residuals);
+      return writer.take();
+    });
+    for (std::size_t rank = 0; rank < checksums.size(); ++rank) {
+      auto const [rows, residuals] = parse_result(rank, [&] { return decode_checksums(checksums[rank]); });
+      if (rows.name != rows_name(rank, engine.ranks())) {
+        throw_invalid_result(rank, fmt::format("the file '{}'", comm::peer_text(rows.name)));
+      }
+      manifest.rows.push_back(rows);
+      if (residuals.name.empty()) continue;
+      if (residuals.name != residuals_name(rank, engine.ranks())) {
+        throw_invalid_result(rank, fmt::format("the file '{}'", comm::peer_text(residuals.name)));
+      }
+      manifest.residuals.push_back(residuals);
+    }
+    wait_collective_call(engine, Timeout::kNone, [&] {
+      if (!first) return std::string();
+      sync_folder(folder);  // before the manifest, which refers to it
+      write_manifest(folder, manifest);
+      placed = true;
+      return std::string();
+    });
+  } catch (...) {
+    std::error_code ignored;
+    if (first && !placed) fs::remove_all(files, ignored);
+    throw;
+  }
+  if (first) remove_other_steps(folder, manifest.folder);
+}
+
+std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint64_t seed) {
+  auto const ranks = static_cast<std::size_t>(engine.ranks());
+  Manifest manifest;
+  std::vector<Blob> blobs;
+  wait_collective_call(engine, Timeout::kNone, [&] {
+    manifest = read_manifest(folder);
+    require_same(manifest, seed, describe_all(engine));
+    for (std::size_t f = number(engine.rank()); f < manifest.rows.size(); f += ranks) {
+      verify(folder / manifest.folder, manifest.rows[f]);
+    }
+    for (std::size_t f = number(engine.rank()); f < manifest.residuals.size(); f += ranks) {
+      verify(folder / manifest.folder, manifest.residuals[f]);
+    }
+    blobs = read_blobs_of(folder, manifest);
+    return std::string();
+  });
+  wait_collective_call(engine, Timeout::kNone, [&] {
+    engine.wait_invoke([&](Stream& stream) {
+      for (auto const& file : manifest.rows) {
+        read_rows(stream, engine.tables(), folder / manifest.folder / file.name, engine.rank(), engine.ranks());
+      }
+      std::vector<std::size_t> dims;
+      for (auto const& table : engine.tables()) dims.push_back(table->dim());
+      for (auto const& file : manifest.residuals) {
+        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims));
+      }
+    });
+    return std::string();
+  });
+  return blobs;
+}
+
+}  // namespace gpups::cache

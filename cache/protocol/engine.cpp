@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/engine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cache/protocol/schema_check.hpp"
+#include "comm/peer_lost.hpp"
+#include "gpups/error.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;  // below the maximum size of a message
+constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
+
+// Returns the progress engine of the membership. Throws Error if the membership has had a Store before.
+comm::ProgressEngine& engine_of(Group const& group) {
+  GPUPS_REQUIRE(
+      !group.impl().had_store,
+      "a second Store is created on one membership of a Group (their messages could not be distinguished): put all "
+      "tables into one Store, or use another Group for the second");
+  return group.impl().engine();
+}
+
+}  // namespace
+
+Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
+    : group_(group),
+      progress_(engine_of(group)),
+      me_(group.rank()),
+      ranks_(group.size()),
+      limit_{wait_timeout_s, "StoreOptions::wait_timeout_s"},
+      stream_(stream),
+      messenger_(progress_.messenger()),
+      round_(me_, ranks_, Clock{0}),
+      executor_(me_, ranks_, stream_, messenger_, round_, tables_),
+      requests_(me_, ranks_, stream_, messenger_, round_, tables_),
+      exceptions_at_start_(std::uncaught_exceptions()) {
+  group_.impl().had_store = true;
+  executor_.on_complete = [this](Clock step, Round::StepReport const& all) {
+    signals_ = all.signal;
+    if (!all.rejection.empty()) {
+      std::lock_guard lock(mutex_);
+      rejection_ = all.rejection;
+    }
+    ++steps_;
+    complete_ = number(step) + 1;
+  };
+}
+
+Engine::~Engine() {
+  bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+  if (unwinding && !started_) return;  // run_ranks() or the Group informs the other ranks
+  bool closed = false;
+  closing_ = true;
+  try {
+    if (!unwinding) progress_.wait_close(kChannel, limit_);
+    closed = !unwinding;
+  } catch (...) {  // NOLINT: the progress engine has informed the other ranks
+  }
+  if (!closed) progress_.abandon("an exception has ended its Store");
+}
+
+void Engine::start(Clock first, std::uint64_t seed) {
+  round_ = Round(me_, ranks_, first);
+  complete_ = number(first);
+  for (auto const& table : tables_) table->allocate(stream_.device());
+  started_ = true;
+  seed_ = seed;
+  progress_.start();
+  progress_.post([this] {
+    send_schema();  // the first message
+    progress_.messenger().open(kChannel, *this);
+  });
+}
+
+void Engine::send_schema() {
+  Message const message{.kind = MessageKind::kSchema, .bytes = encode_schema(seed_, tables_)};
+  for (int q = 0; q < ranks_; ++q) {
+    Rank const other{static_cast<std::uint32_t>(q)};
+    if (other != me_) messenger_.send(other, message);
+  }
+}
+
+void Engine::received(Rank from, std::string_view body) {
+  Message const message = read_message(from, body);
+  bool const is_request = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
+                          message.kind == MessageKind::kErase;
+  // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
+  // forever.
+  if (is_request && closing_ && idle()) return;
+  switch (message.kind) {
+    case MessageKind::kGradientPhase:
+    case MessageKind::kRefreshPhase:
+      return round_.on_message(from, message);
+    case MessageKind::kLateFetch:
+    case MessageKind::kLateFetchReply:
+      return executor_.on_message(from, message);
+    case MessageKind::kSchema:
+      return check_schema(me_, seed_, tables_, from, message.bytes);
+    default:
+      return requests_.on_message(from, message);
+  }
+}
+
+// Later sends to `peer` throw; see comm/progress/messenger.hpp.
+void Engine::closed_by(Rank peer) {
+  closed_.push_back(peer);
+  any_closed_ = true;
+  check_closed();
+}
+
+// Values of a late fetch count as missing only if a thread waits for them: a rank may end while late fetches that
+// nobody waits for are in flight.
+void Engine::check_closed() const {
+  for (Rank const peer : closed_) {
+    if (round_.lacks(peer) || requests_.lacks(peer) || executor_.lacks(peer, Clock{reading_.load()})) {
+      throw comm::PeerLost(peer, fmt::format("the Store of rank {} has ended", number(peer)));
+    }
+  }
+}
+
+bool Engine::progress(bool moved) {
+  if (moved) times_.moved(round_.phase());
+  bool did = false;
+  while (auto const action = round_.next()) {
+    executor_.execute(*action);
+    times_.acted(action->kind);
+    did = true;
+  }
+  check_closed();
+  if (moved || did) publish();
+  return did;
+}
+
+bool Engine::idle() const { return executor_.idle() && requests_.idle() && round_.phase() == Round::Phase::kTraining; }
+
+void Engine::write_stats(Stats& stats) const {
+  stats.steps = steps_.load();
+  stats.late_keys = late_keys_.load();
+  stats.rows_reserved = rows_reserved_.load();
+  stats.index_growths = index_growths_.load();
+  stats.round = times_.seconds();
+  progress_.messenger().counters().write(stats);
+}
+
+void Engine::publish() {
+  std::uint64_t rows = 0, growths = 0;
+  for (auto const& table : tables_) {
+    rows += table->rows_reserved();
+    growths += table->growths();
+  }
+  rows_reserved_ = rows;
+  index_growths_ = growths;
+  late_keys_ = executor_.late_keys();
+}
+
+void Engine::throw_if_rejected() {
+  std::string rejection;
+  {
+    std::lock_guard lock(mutex_);
+    rejection.swap(rejection_);
+  }
+  if (!rejection.empty()) throw GradientError(rejection);
+}
+
+comm::PendingPeers Engine::pending_peers() const {
+  std::vector<Rank> ranks = round_.pending_peers();
+  if (!ranks.empty()) return {ranks, round_.pending_data()};
+  ranks = executor_.pending_peers();
+  if (!ranks.empty()) return {ranks, fmt::format("the rows of step {}", number(round_.clock()))};
+  ranks = requests_.pending_peers();
+  if (!ranks.empty()) return {ranks, "an answer"};
+  return {{}, fmt::format("was at step {}", number(round_.clock()))};
+}
+
+void Engine::wait_invoke(std::function<void(Stream&)> const& task) {
+  progress_.wait_invoke([&] { task(stream_); });
+}
+
+void Engine::announce(BatchPtr batch) {
+  progress_.post([this, batch = std::move(batch)] { executor_.announce(batch); });
+}
+
+void Engine::wait_ready(PreparedBatch::Impl const& batch) {
+  reading_ = number(batch.clock);
+  if (any_closed_) progress_.post([] {});  // makes progress, so that check_closed() sees the new value of reading_
+  wait([&batch] { return batch.ready.load(); });
+}
+
+void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
+  progress_.post([this, batch = std::move(batch), signal] { executor_.end_step(batch, signal); });
+}
+
+std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
+  return gather(mine, comm::kNoLimit);
+}
+
+std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit const& limit,
+                                        std::optional<Rank> root) {
+  GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
+                "a rank gathers {} bytes in one call (the maximum is {}): gather them in parts", mine.size(),
+                kGatherBytesMax);
+  auto const request = std::make_shared<GatherRequest>();
+  request->number = gathers_++;
+  request->mine = mine;
+  request->root = root;
+  progress_.post([this, request] { requests_.begin(request); });
+  progress_.wait([request] { return request->done.load(); }, limit);
+  return std::move(request->all);
+}
+
+void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
+  progress_.post_soon([this, request] { requests_.begin(request); });
+}
+
+void Engine::wait_rows(RowRequest const& request) {
+  wait([&request] { return request.done.load(); });
+}
+
+}  // namespace gpups::cache

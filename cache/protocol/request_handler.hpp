@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests between ranks outside of rounds: gathers of small data, and look-ups, assigns and erases of rows.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/protocol/round.hpp"
+#include "cache/protocol/row_request.hpp"
+#include "cache/protocol/store_messenger.hpp"
+#include "cache/rows/table_shard.hpp"
+
+namespace gpups::cache {
+
+// A gather: `mine` of every rank. When `done` is set, `all` has the bytes of all ranks, in rank order.
+struct GatherRequest {
+  std::uint64_t number = 0;  // numbers the gathers from 0, equal on all ranks
+  std::string mine;
+  std::optional<Rank> root{};  // the rank that gets the bytes; nullopt: all ranks
+  std::vector<std::string> all;
+  std::atomic<bool> done = false;
+};
+
+// Sends the requests of this rank, serves those of other ranks, and receives replies. For the thread that makes
+// progress. A request that was passed to begin() must not be used by other threads until its `done` is set. Throws
+// PeerError for invalid messages.
+class RequestHandler {
+ public:
+  // stream: for kernels and transfers. All references must outlive this object.
+  RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
+                 std::vector<std::unique_ptr<TableShard>>& tables);
+
+  // Start a request. They do not wait for other ranks.
+  void begin(std::shared_ptr<GatherRequest> const& request);
+  void begin(std::shared_ptr<RowRequest> const& request);
+  // Sets the kind of requests that may change rows of this rank now; nullopt: none.
+  void allow_change(std::optional<RowRequest::Kind> change) { allowed_ = change; }
+  // Returns the ranks from which this rank waits for a reply, or for the bytes of a gather.
+  std::vector<Rank> pending_peers() const;
+  // Returns true if pending_peers() has `peer`.
+  bool lacks(Rank peer) const;
+  // Returns true if all requests of this rank are done.
+  bool idle() const;
+  // Handles a message of kind kGather, or a request for rows or its reply.
+  void on_message(Rank from, Message const& message);
+
+ private:
+  // Memory for serving a request, kept until the reply has been sent.
+  struct ServedRequest {
+    Array<Key> keys;
+    Matrix<float> values;
+    Array<std::uint8_t> found;
+  };
+  [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
+  void on_gather(Rank from, Message const& message);
+  void keep_piece(std::uint64_t number, Rank from, std::string const& bytes);
+  void send_request(Rank owner, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
+  void serve_locally(RowRequest& request);
+  void check_request(Rank reader, Message const& message);
+  void serve(Rank reader, Message const& message);
+  void answer_change(Rank reader, std::uint64_t id, RowRequest::Kind kind, TableShard& shard,
+                     ServedRequest const& served);
+  void answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard,
+                     std::shared_ptr<ServedRequest> const& served);
+  void on_reply(Rank owner, Message const& message);
+  void finish_one(std::uint64_t id);
+
+  Rank me_;
+  int ranks_;
+  Stream& stream_;
+  StoreMessenger& messenger_;
+  Round const& round_;
+  std::vector<std::unique_ptr<TableShard>>& tables_;
+
+  struct PendingGather {
+    std::shared_ptr<GatherRequest> request;  // null until this rank starts the gather
+    std::map<Rank, std::string> pieces;
+  };
+  std::map<std::uint64_t, PendingGather> gathers_;
+  std::vector<std::uint64_t> gathers_of_;  // by rank: number of gathers that it has started
+  std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;
+  std::optional<RowRequest::Kind> allowed_;
+  std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;
+  std::uint64_t next_id_ = 0;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/row_request.hpp"
+
+#include "kernels/check.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/require_memory.hpp"
+#include "kernels/unique_keys.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Up to this number of keys, finding repeated keys takes longer than reading their rows twice.
+constexpr std::size_t kFewKeys = 2048;
+
+char const* name_of(RowRequest::Kind kind) {
+  switch (kind) {
+    case RowRequest::Kind::kLookup:
+      return "lookup";
+    case RowRequest::Kind::kAssign:
+      return "assign";
+    default:
+      return "erase";
+  }
+}
+
+// Groups keys on the host by owner, without merging repeated keys.
+void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
+  auto const ranks = static_cast<std::uint32_t>(request.owners.size() - 1);
+  auto& first = request.owners;
+  for (Key const key : keys) ++first[kernels::home_of(key, ranks) + 1];
+  for (std::uint32_t q = 0; q < ranks; ++q) first[q + 1] += first[q];
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    positions[i] = next[kernels::home_of(keys[i], ranks)]++;
+    request.keys[positions[i]] = keys[i];
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
+                                         std::size_t dim, int ranks, Array<std::uint32_t>& positions) {
+  bool const lookup = kind == RowRequest::Kind::kLookup;
+  kernels::require_memory(keys, name_of(kind), "keys");
+  GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
+                "{}() was called with {} keys (the maximum is {}): use several calls", name_of(kind), keys.size(),
+                kernels::kUniqueKeysMax);
+  GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
+                "keys are on {} and the stream is on {} (the stream's device reads the keys): copy them first",
+                to_string(keys.device()), to_string(stream.device()));
+  auto request = std::make_shared<RowRequest>();
+  request->kind = kind;
+  request->table = table;
+  request->owners.resize(static_cast<std::size_t>(ranks) + 1);
+  request->keys = Array<Key>(stream.device(), keys.size());
+  positions = Array<std::uint32_t>(stream.device(), keys.size());
+  if (lookup && stream.device().is_host() && keys.size() <= kFewKeys) {
+    group_by_owner(keys, positions, *request);
+  } else {
+    kernels::KeyPart const part{
+        .keys = keys, .unique = request->keys, .positions = positions, .home_offsets = request->owners};
+    kernels::wait_unique_keys(stream, {.parts = {&part, 1}, .homes = static_cast<std::uint32_t>(ranks)});
+  }
+  std::size_t const rows = request->owners.back();
+  if (kind != RowRequest::Kind::kErase) request->values = Matrix<float>(stream.device(), rows, dim);
+  if (lookup) request->found = Array<std::uint8_t>(stream.device(), rows);
+  return request;
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/store_messenger.hpp"
+
+#include <fmt/core.h>
+
+#include "comm/peer_text.hpp"
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Returns the kind of traffic as which the data of a section are counted.
+TrafficKind kind_of(Section section) {
+  switch (section) {
+    case Section::kGradients:
+    case Section::kFlushedKeys:
+    case Section::kFlushedSums:
+    case Section::kOccurrences:
+      return &TrafficByKind::gradients;
+    case Section::kValues:
+      return &TrafficByKind::refreshes;
+    case Section::kKeys:
+      return &TrafficByKind::intents;
+    case Section::kLateFetchKeys:
+    case Section::kLateFetchValues:
+      return &TrafficByKind::late_fetches;
+    case Section::kRequestKeys:
+    case Section::kRequestValues:
+    case Section::kRequestFound:
+      return &TrafficByKind::lookups;
+  }
+  return &TrafficByKind::control;
+}
+
+}  // namespace
+
+void StoreMessenger::receive_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
+                                  comm::BulkTransport::Allocate allocate, std::function<void()> then) {
+  messenger_.receive_data(kChannel, stream, from, tag, bytes, kind_of(section_of(tag)), std::move(allocate),
+                          std::move(then));
+}
+
+Message read_message(Rank from, std::string_view body) {
+  try {
+    auto message = decode(body);
+    check_fields(message);
+    message.error = comm::peer_text(message.error);
+    return message;
+  } catch (comm::WireError const& error) {
+    throw PeerError(from,
+                    fmt::format("rank {} sent an invalid message: {} (it cannot be used): check that all ranks run "
+                                "the same version",
+                                number(from), error.what()));
+  }
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends and receives the messages and the bulk data of the store's channel.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "cache/wire/message.hpp"
+#include "comm/progress/messenger.hpp"
+
+namespace gpups::cache {
+
+using comm::TrafficKind;
+
+// Calls comm::Messenger, which documents each function, for the store's channel. For the thread that makes progress.
+class StoreMessenger {
+ public:
+  explicit StoreMessenger(comm::Messenger& messenger) : messenger_(messenger) {}
+
+  void send(Rank to, Message const& message) { send(to, message, &Traffic::control, 0); }
+  // The same for a message of which `bytes_of_kind` bytes count as data of that kind, and the rest as control.
+  void send(Rank to, Message const& message, TrafficKind kind, std::size_t bytes_of_kind) {
+    messenger_.send(kChannel, to, encode(message), kind, bytes_of_kind);
+  }
+  void send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
+                 std::shared_ptr<void const> keep, std::function<void()> then = {}) {
+    messenger_.send_data(kChannel, stream, to, tag, data, bytes, kind, std::move(keep), std::move(then));
+  }
+  void receive_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
+                    comm::BulkTransport::Allocate allocate, std::function<void()> then);
+
+  void count_compression(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
+    messenger_.count_compression(kind, plain, sent);
+  }
+  void count_flushed(TrafficKind kind, std::uint64_t sent) { messenger_.count_flushed(kind, sent); }
+
+ private:
+  static constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
+  comm::Messenger& messenger_;
+};
+
+// Decodes and checks a message of the channel. Throws PeerError if it is invalid.
+Message read_message(Rank from, std::string_view body);
+
+}  // namespace gpups::cache

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shard of a table: the rows that this rank owns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cache/wire/received_sums.hpp"
+#include "gpups/array.hpp"
+#include "gpups/stats.hpp"
+#include "gpups/table.hpp"
+#include "gpups/types.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/number_matrix.hpp"
+#include "kernels/row_storage.hpp"
+#include "kernels/select_rows.hpp"
+#include "kernels/sum_gradients.hpp"
+#include "kernels/update_rows.hpp"
+#include "kernels/value_storage.hpp"
+
+namespace gpups::cache {
+
+// Summed gradients of distinct rows of a shard. The sums are in `sums`, or packed in `received`. The number of
+// occurrences of row ids[i] is offsets[i + 1] - offsets[i], or counts[i]; it is needed only for tables with admission.
+struct RowSums {
+  View<std::uint32_t const> ids;           // (n), row numbers
+  MatrixView<std::int64_t> sums;           // (n, dim); with `marked`: (number of marked rows, dim)
+  ReceivedSums const* received = nullptr;  // (n, dim)
+  View<std::uint32_t const> offsets{};     // (n + 1)
+  View<std::int64_t const> counts{};       // (n)
+  // Bitmap, (kernels::bitmap_words(n)): which rows have sums; the sums of the others are 0. Empty: all rows have sums.
+  View<std::uint32_t const> marked{};
+};
+
+// An index from keys to row numbers, and columns with values, optimizer state and lifecycle of each row.
+//
+// A row is reserved when its key is first announced. It exists from the step that first updates it, which is the step
+// of its admission_count-th occurrence, or from an assign. Sizes, hashes and scans do not include rows that are only
+// reserved.
+//
+// Threads: for the thread that makes progress. gather() may be called by another thread for rows that do not change
+// meanwhile. Functions with `wait` in their names block until `stream` is done.
+class TableShard {
+ public:
+  // seed: of the store. expected_rows: on this rank. Allocates no memory.
+  TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows);
+
+  // Allocates the index for the expected rows. Call it once, before the functions below.
+  void allocate(Device device);
+
+  TableOptions const& options() const { return options_; }
+  std::size_t dim() const { return options_.dim; }
+  // Returns true if owners need the number of occurrences of each row, for admission.
+  bool counts_occurrences() const { return options_.admission_count > 1; }
+
+  // Returns true if readers receive changes against mirrors instead of whole values. Received values are floats then,
+  // for every data type.
+  bool sends_deltas() const { return options_.refresh_compression.enabled(); }
+
+  // Writes the row number of keys[i] to ids[i], and reserves rows with initial values for new keys. Keys may repeat.
+  // Throws Error if there is no memory for new rows.
+  void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
+  // The same for several lists of keys, with the result of separate calls in this order. Lists may be of the same
+  // table. Cost on a GPU: one launch for each 32 lists and one wait; additional ones only for tables with new keys.
+  struct ShardKeys {
+    TableShard* shard;
+    View<Key const> keys;     // (n)
+    View<std::uint32_t> ids;  // (n)
+  };
+  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts);
+  // Returns a key that occurs twice in one list, found by its row numbers; nullopt if there is none. REQUIRES: `ids`
+  // are set by wait_resolve().
+  struct RepeatedKey {
+    std::size_t part;
+    Key key;
+  };
+  static std::optional<RepeatedKey> wait_find_repeated(Stream& stream, std::span<ShardKeys const> parts);
+
+  // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
+  void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
+
+  // Returns uninitialised memory for `rows` rows in the number format in which values are sent.
+  kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
+    return {device, rows, options_.dim, sends_deltas() ? DataType::kFloat : options_.value_type};
+  }
+  // Copies row ids[i] to row i of `out` in the table's data type, without padding. Queued on `stream`.
+  void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
+
+  // Returns the values of all rows, for kernels that read rows by number. The rules of gather() apply.
+  kernels::TypedRows values() const { return values_.const_ref(); }
+
+  // Applies a step: sums the gradients of each row over all lists, and updates each row once, if its occurrences have
+  // reached admission_count. samples: of the step over all ranks; the sums are divided by it. Throws Error with the key
+  // if a sum overflows 64 bits or a new value is not finite.
+  void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
+
+  // The same in one pass for a group of one rank: sums the gradients of row r of `gradients` and updates row ids[r].
+  // Queued on `stream`. bad_row: (1), must be kNoRow; set to the number of a row whose new value is not finite, for
+  // throw_bad_row(). REQUIRES: kernels::can_sum_and_update(), and no sum can overflow.
+  void sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients, Clock clock,
+                     std::size_t samples, View<std::uint32_t> bad_row);
+  // Throws the Error of wait_apply() for row `id`.
+  [[noreturn]] void throw_bad_row(Stream& stream, std::uint32_t id) const;
+
+  // Returns for each key whether it has a row, existing or reserved. Keys of erased rows have none.
+  std::vector<bool> wait_known(Stream& stream, View<Key const> keys) const;
+
+  // Writes the values of keys to `out`, (keys, dim): initial values for keys whose row does not exist. found: (keys) or
+  // empty; set to 1 for rows that exist, else to 0.
+  void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
+
+  // Writes the initial values of keys to `out`, (keys, dim), rounded to the table's data type. Queued on `stream`.
+  void initial_values(Stream& stream, View<Key const> keys, MatrixView<float> out) const;
+
+  // Sets the values of rows, and their last update to step `clock`. Creates missing rows with initial optimizer state.
+  // 16-bit types round to the nearest.
+  void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock);
+
+  // Marks the rows of these keys as erased. wait_reclaim() must follow.
+  void wait_mark_erased(Stream& stream, View<Key const> keys);
+  // Marks the rows as erased whose last update, or last occurrence before admission, is more than `age` steps before
+  // `now`. Returns how many of them existed.
+  std::size_t wait_expire(Stream& stream, Clock now, std::uint32_t age);
+  // Removes the keys of erased rows and of rows that are only reserved from the index. Their row numbers are reused for
+  // new keys. REQUIRES: no announced batch has row numbers.
+  void wait_reclaim(Stream& stream);
+
+  // Returns a hash of the existing rows, which does not depend on their order, and their number.
+  struct Digest {
+    std::uint64_t hash, rows;
+  };
+  Digest wait_digest(Stream& stream) const;
+
+  // Returns the number of row numbers in use; all row numbers are below it.
+  std::size_t rows_reserved() const { return index_.ids_end(); }
+  std::size_t growths() const { return index_.growths(); }
+
+  // Rows as dense arrays, for a scan, a checkpoint or an export.
+  struct RowChunk {
+    Array<Key> keys;  // (n)
+    // (n, dim), as floats for every data type; empty for rows that wait for admission, which have initial values.
+    Matrix<float> values;
+    Array<float> state;              // (n, state_columns()); empty for rows that wait for admission
+    Array<std::uint32_t> lifecycle;  // (n, kLifecycleWords)
+    std::size_t rows() const { return keys.size(); }
+  };
+  // Returns the numbers of the rows of a kind in [first, last), ascending.
+  Array<std::uint32_t> wait_select(Stream& stream, std::uint32_t first, std::uint32_t last,
+                                   kernels::RowStatus kind) const;
+  enum class Columns { kKeysAndValues, kKeysAndLifecycle, kAll };
+  // Returns the keys of rows.
+  Array<Key> wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const;
+  // Copies columns of rows.
+  RowChunk wait_read(Stream& stream, View<std::uint32_t const> ids, Columns columns) const;
+  // Adds the rows of a chunk. REQUIRES: the keys have no rows yet.
+  void wait_write(Stream& stream, RowChunk const& chunk);
+
+  std::size_t state_columns() const { return state_columns_; }
+
+ private:
+  // A list of keys of which `count` entries have no row; their ids are kNoRow.
+  struct MissingKeys {
+    ShardKeys of;
+    std::size_t count;
+  };
+  // Reserves rows for the missing keys. tables: one list for each shard.
+  static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);
+  void wait_reserve(Stream& stream, MissingKeys const& missing);
+  // Queued on `stream`.
+  Array<Key> keys_of(Stream& stream, View<std::uint32_t const> ids) const;
+  // Merges lists into one list of distinct rows, in the memory of `merged` and `merged_sums`.
+  RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
+                     Matrix<std::int64_t>& merged_sums);
+  // Counts the entries of rows that wait for admission.
+  void count_occurrences(Stream& stream, RowSums const& rows, Clock clock);
+  // Returns an epoch that no mark has.
+  std::uint32_t next_epoch(Stream& stream);
+  // Returns the arguments of an optimizer step, without the sums.
+  kernels::UpdateRows update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
+                             View<std::uint32_t> bad_row) const;
+
+  TableOptions options_;
+  std::uint64_t seed_;
+  std::size_t expected_rows_;
+  std::size_t state_columns_;
+  kernels::KeyIndex index_;
+  kernels::ValueStorage values_;
+  kernels::RowStorage<float> state_;
+  kernels::RowStorage<std::uint32_t> lifecycle_;  // see kernels/row_lifecycle.hpp
+  kernels::RowStorage<std::uint64_t> mark_;       // position of a row in a merged list, or presence in a list
+  std::uint32_t epoch_ = 0;                       // the epoch of current marks
+};
+
+// The shards of all tables, by TableId.
+using TableShards = std::vector<std::unique_ptr<TableShard>>;
+
+}  // namespace gpups::cache

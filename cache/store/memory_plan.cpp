@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/store/memory_plan.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cache/feedback/residual_table.hpp"
+#include "cache/feedback/row_mirror.hpp"
+#include "cache/wire/key_dictionary.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/row_lifecycle.hpp"
+#include "kernels/row_storage.hpp"
+#include "kernels/update_rows.hpp"
+#include "kernels/value_storage.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Memory in bytes of the map nodes of two entries, without the entries.
+constexpr std::size_t kMapNodes = 2 * 64;
+
+}  // namespace
+
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
+  using kernels::RowStorage;
+  auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
+  std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
+  std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1);
+  std::vector<MemoryPlanLine> plan{
+      {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type)},
+      {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
+      {name("index"), kernels::KeyIndex::bytes_for(rows)},
+      {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords) + marks}};
+  auto const others = static_cast<std::size_t>(ranks - 1);
+  std::size_t const known =
+      others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary
+  if (known > 0) {
+    plan.push_back(
+        {name("key dictionaries, on the host"), others * (KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) +
+                                                          sizeof(KeyEncoder) + sizeof(KeyDecoder) + kMapNodes)});
+  }
+  if (others > 0 && options.gradient_compression.enabled()) {
+    std::size_t const residuals = std::min(rows, options.gradient_compression.capacity_rows);
+    plan.push_back({name("residuals of gradients"), others * ResidualTable::bytes_for(options, residuals)});
+  }
+  if (others > 0 && options.refresh_compression.enabled()) {
+    std::size_t const copied = std::min(
+        rows,
+        options.refresh_compression.capacity_rows);  // rows of each other rank, and rows that each other rank reads
+    plan.push_back({name("mirrors"), 2 * others * RowMirror::bytes_for(options, copied)});
+  }
+  return plan;
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that a table needs on a rank.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "gpups/stats.hpp"
+#include "gpups/table.hpp"
+
+namespace gpups::cache {
+
+// Returns the memory of a shard with `rows` rows in a group of `ranks` ranks, one line for each use; see
+// Store::memory_plan().
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks);
+
+}  // namespace gpups::cache

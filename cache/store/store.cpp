@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store: construction, tables, memory plan and counters.
+#include "gpups/store.hpp"
+
+#include <algorithm>
+
+#include "cache/store/check_options.hpp"
+#include "cache/store/memory_plan.hpp"
+#include "cache/store/store_impl.hpp"
+#include "comm/group/start_collective.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups {
+
+Store::Impl::Impl(Group const& group, StoreOptions const& options)
+    : group_(group),
+      options_(options),
+      main_stream_(options.device, options.threads > 0 ? options.threads : comm::share_of_cores(group.impl())),
+      engine_(group, main_stream_.sibling(), options.wait_timeout_s) {
+  auto& device = group_.impl().collective_device;
+  device.set_by_store(options.device);
+  device.stream() = main_stream_.sibling();
+}
+
+cache::Engine& Store::Impl::engine() {
+  std::lock_guard lock(mutex_);
+  if (!engine_.started()) engine_.start(clock_, options_.seed);
+  return engine_;
+}
+
+cache::TableShard& Store::Impl::shard(TableId table) {
+  GPUPS_REQUIRE(number(table) < engine_.tables().size(),
+                "table {} does not exist (the store has {} tables): add it first", number(table),
+                engine_.tables().size());
+  return *engine_.tables()[number(table)];
+}
+
+Store::Store(Group group, StoreOptions const& options) {
+  cache::check_store(options);
+  group.impl().collective_device.check_store(options.device);
+  impl_.reset(new Impl(group, options));
+}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+
+Rank Store::rank() const { return impl_->engine_.rank(); }
+int Store::ranks() const { return impl_->engine_.ranks(); }
+StoreOptions const& Store::options() const { return impl_->options_; }
+Stream Store::make_stream() const { return impl_->main_stream_.sibling(); }
+Clock Store::clock() const { return impl_->clock_; }
+
+TableId Store::add_table(TableOptions const& options) {
+  auto& tables = impl_->engine_.tables();
+  GPUPS_REQUIRE(!impl_->engine_.started(),
+                "table '{}' is added to a store in use (all ranks must have all tables before the first step): add "
+                "tables before any other call",
+                options.name);
+  cache::check_table(options, ranks());
+  for (auto const& table : tables) {
+    GPUPS_REQUIRE(table->options().name != options.name,
+                  "two tables are named '{}' (names must be unique in a store): rename one", options.name);
+  }
+  auto const share = options.expected_rows / static_cast<std::size_t>(ranks()) + 1;
+  tables.push_back(std::make_unique<cache::TableShard>(options, impl_->options_.seed, share));
+  return TableId{static_cast<std::uint32_t>(tables.size() - 1)};
+}
+
+TableOptions const& Store::table(TableId table) const { return impl_->shard(table).options(); }
+
+std::vector<MemoryPlanLine> Store::memory_plan() const {
+  std::vector<MemoryPlanLine> plan;
+  for (auto const& table : impl_->engine_.tables()) {
+    auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
+    for (auto& line : cache::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));
+  }
+  auto const others = static_cast<std::uint64_t>(ranks() - 1);
+  if (others > 0) plan.push_back({"other ranks, on the host", others * cache::Engine::kBytesOfPeer});
+  return plan;
+}
+
+Stats Store::stats() const {
+  Stats stats;
+  {
+    std::lock_guard lock(impl_->mutex_);
+    stats.entries = impl_->entries_;
+    stats.distinct_keys = impl_->distinct_keys_;
+    stats.remote_keys = impl_->remote_keys_;
+    stats.wait_seconds = impl_->wait_seconds_;
+  }
+  impl_->engine_.write_stats(stats);
+  return stats;
+}
+
+}  // namespace gpups

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store::erase() and Store::expire().
+#include <cstring>
+#include <set>
+
+#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/row_request.hpp"
+#include "cache/store/store_impl.hpp"
+#include "comm/peer_text.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups {
+namespace {
+
+constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows store the low 32 bits of their step
+
+// Throws Error if the ranks have made different calls.
+void require_same_call(std::vector<std::string> const& calls) {
+  auto const name = [](std::string const& call) {
+    return call.empty() ? std::string("another function") : comm::peer_text(call);
+  };
+  for (std::size_t rank = 1; rank < calls.size(); ++rank) {
+    GPUPS_REQUIRE(calls[rank] == calls[0],
+                  "rank {} calls {} while rank 0 calls {} (all ranks must erase rows together): make the same calls in "
+                  "the same order",
+                  rank, name(calls[rank]), name(calls[0]));
+  }
+}
+
+// Returns the sum of the counts of all ranks.
+std::uint64_t sum_of(std::vector<std::string> const& counts) {
+  std::uint64_t sum = 0;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    sum += cache::parse_result(rank, [&] {
+      comm::Reader reader(counts[rank]);
+      auto const count = reader.get<std::uint64_t>();
+      reader.end();
+      return count;
+    });
+  }
+  return sum;
+}
+
+// Drops the residuals and mirrors of the rows that any rank has erased. Collective.
+void wait_drop(cache::Engine& engine, Stream& stream, TableId table, View<Key const> keys) {
+  auto const mine = to_host(stream, keys);
+  std::string const bytes(reinterpret_cast<char const*>(mine.data()), mine.size() * sizeof(Key));
+  std::set<Key> all;
+  auto const of_ranks = engine.wait_allgather(bytes);
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank].size() % sizeof(Key) != 0) cache::throw_invalid_result(rank, "a list of keys of a wrong size");
+    for (std::size_t at = 0; at < of_ranks[rank].size(); at += sizeof(Key)) {
+      Key key;
+      std::memcpy(&key, of_ranks[rank].data() + at, sizeof key);
+      all.insert(key);
+    }
+  }
+  std::vector<Key> const distinct(all.begin(), all.end());
+  engine.wait_invoke([&](Stream& own) { engine.executor().wait_drop(table, to_device(own, distinct)); });
+}
+
+}  // namespace
+
+std::uint64_t Store::Impl::wait_remove_rows(std::function<std::string()> const& check,
+                                            std::function<std::uint64_t()> const& change) {
+  using cache::Timeout;
+  struct Hold {  // at the end, allows prepare() again and forbids changes by other ranks
+    Store::Impl& store;
+    ~Hold() {
+      std::lock_guard lock(store.mutex_);
+      store.removing_rows_ = false;
+      store.engine_.allow_change({});
+    }
+  } const hold{*this};
+  engine_.allow_change(cache::RowRequest::Kind::kErase);
+  require_same_call(cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
+    {
+      std::lock_guard lock(mutex_);
+      GPUPS_REQUIRE(prepared_.empty(),
+                    "erase() or expire() was called while a batch is prepared for step {} (its rows could be erased): "
+                    "call it when all prepared batches have been pushed and their steps have ended",
+                    number(*prepared_.begin()));
+      removing_rows_ = true;
+    }
+    return check();
+  }));
+  std::uint64_t mine = 0;
+  cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
+    mine = change();
+    return std::string();
+  });
+  // No rank can prepare a batch before all ranks have reached this call, so rows that are only reserved are unused.
+  return sum_of(cache::wait_collective_call(engine_, Timeout::kNone, [&] {
+    engine_.wait_invoke([&](Stream& own) {
+      for (auto const& table : engine_.tables()) table->wait_reclaim(own);
+    });
+    comm::Writer writer;
+    writer.put<std::uint64_t>(mine);
+    return writer.take();
+  }));
+}
+
+void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
+  impl_->require_between_steps("erase");
+  auto& engine = impl_->engine();
+  wait_applied();
+  std::shared_ptr<cache::RowRequest> request;
+  auto const check = [&] {
+    auto const& shard = impl_->shard(table);
+    impl_->require_stream(stream, "erase");
+    Array<std::uint32_t> positions;
+    request =
+        cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), ranks(), positions);
+    return fmt::format("erase for table '{}'", shard.options().name);
+  };
+  impl_->wait_remove_rows(check, [&] {
+    engine.begin_rows(request);
+    engine.wait_rows(*request);
+    auto const& options = impl_->shard(table).options();
+    if (options.gradient_compression.enabled() || options.refresh_compression.enabled())
+      wait_drop(engine, stream, table, keys);
+    return 0;
+  });
+}
+
+std::size_t Store::expire(TableId table, std::int64_t age) {
+  impl_->require_between_steps("expire");
+  auto& engine = impl_->engine();
+  wait_applied();
+  auto const check = [&] {
+    GPUPS_REQUIRE(age >= 1 && age <= kRowAgeMax,
+                  "expire() was called with the age {} (an age is 1 to {} steps): give an age in this range", age,
+                  kRowAgeMax);
+    return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
+  };
+  return impl_->wait_remove_rows(check, [&] {
+    std::uint64_t rows = 0;
+    engine.wait_invoke(
+        [&](Stream& own) { rows = impl_->shard(table).wait_expire(own, clock(), static_cast<std::uint32_t>(age)); });
+    return rows;
+  });
+}
+
+}  // namespace gpups

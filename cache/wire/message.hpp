@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of a Store between ranks: small headers, which announce the bulk data that follow as sections.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpups/types.hpp"
+
+namespace gpups::cache {
+
+// Maximum number of samples of a rank in a step. Sums over all ranks fit in 63 bits.
+inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
+
+// The kinds of messages of the store's channel. The values are part of the protocol.
+enum class MessageKind : std::uint8_t {
+  kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents
+  kRefreshPhase,    // after the update: values that the receiver reads in the next step
+  kLateFetch,       // keys of a batch that was announced too late for kRefreshPhase
+  kLateFetchReply,  // the values of these keys
+  kGather,          // the bytes of a rank for wait_allgather() or wait_gather_to()
+  kLookup,          // keys to look up
+  kLookupReply,     // the values of these keys, and whether their rows exist
+  kAssign,          // keys and values to set
+  kAssignReply,     // the values are set
+  kErase,           // keys to erase
+  kEraseReply,      // the keys are erased
+  kSchema,          // the first message: the table options, see schema_check.hpp
+};
+
+// The number of keys of one part of a batch that the sender will read and the receiver owns.
+struct IntentPart {
+  TableId table{};
+  std::uint64_t keys = 0;
+  bool operator==(IntentPart const&) const = default;
+};
+
+// A batch that the sender announces to an owner. The owner sends the values of the keys, and receives their gradients,
+// in the order of the encoded keys, so these messages have no keys. If rows share scales (cache/wire/row_format.hpp),
+// the order is the ascending order of the keys instead.
+struct Intent {
+  Clock clock{};
+  std::vector<IntentPart> parts;
+  bool operator==(Intent const&) const = default;
+};
+
+// The gradient sections of a part of a batch: bytes of the sums; bytes of the occurrence counts, 0 for tables without
+// admission; and the number of sent rows, 0 for tables without gradient compression.
+struct GradientBytes {
+  std::uint64_t sums = 0, occurrences = 0, sent = 0;
+  bool operator==(GradientBytes const&) const = default;
+};
+
+// Flushed residuals of one table, in two sections: the keys in the format of cache/wire/key_coding.hpp, with the slots
+// of the key dictionary after the intents of this message are added; and the sums, in ascending order of the keys.
+struct FlushedList {
+  TableId table{};
+  std::uint64_t rows = 0;
+  std::uint64_t key_bytes = 0;
+  std::uint64_t bytes = 0;  // of the sums
+  bool exact = false;       // the sums are sent exactly, not in the table's codec
+  bool operator==(FlushedList const&) const = default;
+};
+
+// A message of any kind. Fields that the kind does not use have their initial values.
+struct Message {
+  MessageKind kind{};
+  Clock clock{};                         // kGradientPhase, kRefreshPhase, kLateFetch, kLateFetchReply: the step
+  std::uint64_t id = 0;                  // number of the gather, or of the request or the reply
+  std::uint64_t samples = 0;             // kGradientPhase: samples of the sender in the step
+  std::uint32_t signal = 0;              // kGradientPhase: bits of Store::advance_clock()
+  std::string error;                     // kGradientPhase: why the step must be rejected; empty: it need not
+  std::uint64_t parts = 0;               // kRefreshPhase: number of value sections, one for each announced part
+  std::vector<GradientBytes> gradients;  // kGradientPhase: one element for each announced part
+  std::vector<FlushedList> flushed;      // kGradientPhase: flushed residuals
+  // kRefreshPhase, kLateFetchReply: number of rows in each value section; empty: every section has all rows
+  std::vector<std::uint64_t> sent;
+  std::vector<Intent> intents;  // kGradientPhase: new intents; kLateFetch: one intent
+  std::uint64_t key_bytes = 0;  // of the keys of all intents, in the format of cache/wire/key_coding.hpp
+  TableId table{};              // kLookup, kAssign, kErase
+  std::uint64_t keys = 0;       // number of keys of a request
+  std::string bytes;            // kGather: bytes to gather; kSchema: the table options
+  bool operator==(Message const&) const = default;
+};
+
+// Returns the bytes of a message.
+std::string encode(Message const& message);
+// Returns the message that encode() has encoded. Throws comm::WireError for other bytes.
+Message decode(std::string_view bytes);
+// Throws comm::WireError if a message has a field that its kind does not use, or a number out of its range.
+void check_fields(Message const& message);
+
+// Maximum number of steps by which an announced batch may be ahead of the owner's step. A rank announces at most half
+// as many steps ahead, because the owner may be behind.
+inline constexpr std::int64_t kStepsAheadMax = std::int64_t{1} << 20;
+// Maximum number of parts that a rank may have announced to an owner for steps that are not applied yet.
+inline constexpr std::size_t kPartsAheadMax = std::size_t{1} << 20;
+// Maximum number of parts of a batch. Tags have 12 bits for the part.
+inline constexpr std::size_t kPartsMax = 4096;
+// Steps and the numbers of requests and gathers are below this limit. Tags have 44 bits for them.
+inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;
+
+// What the data of a bulk transfer are.
+enum class Section : std::uint8_t {
+  kGradients,
+  kValues,
+  kKeys,
+  kLateFetchKeys,
+  kLateFetchValues,
+  kRequestKeys,
+  kRequestValues,
+  kRequestFound,
+  kFlushedKeys,
+  kFlushedSums,
+  kOccurrences  // number of entries of each key, for tables with admission
+};
+// Returns the tag of a transfer. number: the step, or the number of a request; part: the part, or the list.
+std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
+Section section_of(std::uint64_t tag);
+
+}  // namespace gpups::cache
