@@ -2,9 +2,9 @@
 // Memory of arrays. Freed blocks are kept in a list of their size class and used again: every step needs batches of
 // nearly the same sizes, and new pages from the operating system cost more than the work on them.
 //
-// Queued work may still use a freed block of a GPU. The thread that has freed it may use it again at once, since its
-// next work follows on the same stream (see Array). Other threads, such as another rank on the same GPU, get it when
-// the work that was queued by then is done on all streams.
+// Queued work may still use a freed block of a GPU. Its user (memory_scope.hpp) may use it again at once, since its
+// next work follows on the same stream. Others, such as another rank on the same GPU, get it when the work that was
+// queued by then is done on all streams.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,7 +17,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -25,6 +24,7 @@
 #include "kernels/cpu_pause.hpp"
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/host_memory.hpp"
+#include "kernels/memory_scope.hpp"
 #include "kernels/queued_work.hpp"
 #include "kernels/stream_impl.hpp"
 
@@ -91,7 +91,7 @@ class Pool {
     ShortLock const lock(mutex_);
     usage_.bytes -= size;
     try {
-      free_[size].push_back({block, std::this_thread::get_id(), age_});
+      free_[size].push_back({block, kernels::memory_user(), age_});
       usage_.bytes_cached += size;
     } catch (std::bad_alloc const&) {
       give_back(block);
@@ -106,16 +106,16 @@ class Pool {
  private:
   struct KeptBlock {
     void* block;
-    std::thread::id freed_by;
+    kernels::MemoryUser freed_by;
     std::uint64_t age;  // age_ when it was freed
   };
 
-  // Returns a kept block of this size class, or null if there is none that this thread may use.
+  // Returns a kept block of this size class, or null if there is none that this user may have.
   void* take_kept(std::size_t size) {
     ShortLock const lock(mutex_);
     auto& blocks = free_[size];
-    auto const usable = [&](KeptBlock const& kept) {
-      return device_.is_host() || kept.freed_by == std::this_thread::get_id() || kept.age < unused_before_;
+    auto const usable = [&, user = kernels::memory_user()](KeptBlock const& kept) {
+      return device_.is_host() || kept.freed_by == user || kept.age < unused_before_;
     };
     auto found = std::find_if(blocks.rbegin(), blocks.rend(), usable);
     if (found == blocks.rend() && !blocks.empty() && advance_age()) {

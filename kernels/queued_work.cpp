@@ -12,8 +12,12 @@ namespace gpups::kernels {
 namespace {
 
 struct DeviceStreams {
-  std::map<void*, int> uses;   // by cudaStream_t: an application may wrap its own several times
-  std::vector<Event> removed;  // the last work of streams that were removed
+  struct Added {
+    int uses = 0;  // an application may wrap its own several times
+    MemoryUser user = new_memory_user();
+  };
+  std::map<void*, Added> added;  // by cudaStream_t
+  std::vector<Event> removed;    // the last work of streams that were removed
 };
 
 // Never destroyed, because streams of any lifetime are removed from it.
@@ -39,17 +43,19 @@ void erase_done(std::vector<Event>& events) {
 
 }  // namespace
 
-void add_stream(Device device, void* native) {
+MemoryUser add_stream(Device device, void* native) {
   std::lock_guard const lock(registry().mutex);
-  ++registry().devices[device.index].uses[native];
+  auto& added = registry().devices[device.index].added[native];
+  ++added.uses;
+  return added.user;
 }
 
 void remove_stream(Device device, void* native) noexcept {
   std::lock_guard const lock(registry().mutex);
   DeviceStreams& streams = registry().devices[device.index];
-  auto const found = streams.uses.find(native);
-  if (--found->second > 0) return;
-  streams.uses.erase(found);
+  auto const found = streams.added.find(native);
+  if (--found->second.uses > 0) return;
+  streams.added.erase(found);
   try {
     erase_done(streams.removed);
     streams.removed.push_back(record(device, native));
@@ -62,7 +68,7 @@ QueuedWork::QueuedWork(Device device) {
   DeviceStreams& streams = registry().devices[device.index];
   erase_done(streams.removed);
   last_ = streams.removed;
-  for (auto const& [native, uses] : streams.uses) last_.push_back(record(device, native));
+  for (auto const& [native, added] : streams.added) last_.push_back(record(device, native));
 }
 
 bool QueuedWork::done() {

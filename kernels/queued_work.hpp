@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "gpups/stream.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups::kernels {
 
 // Every Stream of a CUDA device is added when it is created, and removed before its cudaStream_t is destroyed. Any
-// thread.
-void add_stream(Device device, void* native);
+// thread. add_stream() returns the memory user of the cudaStream_t, see memory_scope.hpp.
+MemoryUser add_stream(Device device, void* native);
 void remove_stream(Device device, void* native) noexcept;
 
 // The work that was queued on all streams of a device when this was constructed.

@@ -35,7 +35,7 @@ void Stream::Impl::create() {
 }
 void Stream::Impl::add() {
   if (device.is_host()) return;
-  kernels::add_stream(device, cuda);
+  memory_user = kernels::add_stream(device, cuda);
   added = true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "gpups/stream.hpp"
 #include "kernels/arena.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups {
 
@@ -15,6 +16,7 @@ struct Stream::Impl {
   void* cuda = nullptr;                   // cudaStream_t
   bool owned = false;                     // whether ~Impl() destroys `cuda`
   bool added = false;                     // see add()
+  kernels::MemoryUser memory_user = 0;    // of a CUDA stream, see memory_scope.hpp
   std::shared_ptr<void> library;          // data that a library keeps for this stream
 
   // Creates a cudaStream_t if the device is a GPU, and adds it.

@@ -9,6 +9,7 @@
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -34,7 +35,7 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       ranks_(group.size()),
       limit_{wait_timeout_s, "StoreOptions::wait_timeout_s"},
       stream_(stream),
-      messenger_(progress_.messenger()),
+      messenger_(progress_.messenger(), stream_),
       round_(me_, ranks_, Clock{0}),
       executor_(me_, ranks_, stream_, messenger_, round_, tables_),
       requests_(me_, ranks_, stream_, messenger_, round_, tables_),
@@ -85,7 +86,15 @@ void Engine::send_schema() {
   }
 }
 
+void Engine::post(std::function<void()> task) {
+  progress_.post([this, task = std::move(task)] {
+    kernels::MemoryScope const scope(stream_);
+    task();
+  });
+}
+
 void Engine::received(Rank from, std::string_view body) {
+  kernels::MemoryScope const scope(stream_);
   Message const message = read_message(from, body);
   bool const is_request = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
                           message.kind == MessageKind::kErase;
@@ -124,6 +133,7 @@ void Engine::check_closed() const {
 }
 
 bool Engine::progress(bool moved) {
+  kernels::MemoryScope const scope(stream_);
   if (moved) times_.moved(round_.phase());
   bool did = false;
   while (auto const action = round_.next()) {
@@ -178,11 +188,14 @@ comm::PendingPeers Engine::pending_peers() const {
 }
 
 void Engine::wait_invoke(std::function<void(Stream&)> const& task) {
-  progress_.wait_invoke([&] { task(stream_); });
+  progress_.wait_invoke([&] {
+    kernels::MemoryScope const scope(stream_);
+    task(stream_);
+  });
 }
 
 void Engine::announce(BatchPtr batch) {
-  progress_.post([this, batch = std::move(batch)] { executor_.announce(batch); });
+  post([this, batch = std::move(batch)] { executor_.announce(batch); });
 }
 
 void Engine::wait_ready(PreparedBatch::Impl const& batch) {
@@ -192,7 +205,7 @@ void Engine::wait_ready(PreparedBatch::Impl const& batch) {
 }
 
 void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
-  progress_.post([this, batch = std::move(batch), signal] { executor_.end_step(batch, signal); });
+  post([this, batch = std::move(batch), signal] { executor_.end_step(batch, signal); });
 }
 
 std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
@@ -214,7 +227,10 @@ std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit
 }
 
 void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
-  progress_.post_soon([this, request] { requests_.begin(request); });
+  progress_.post_soon([this, request] {
+    kernels::MemoryScope const scope(stream_);
+    requests_.begin(request);
+  });
 }
 
 void Engine::wait_rows(RowRequest const& request) {

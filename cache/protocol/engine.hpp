@@ -62,7 +62,7 @@ class Engine final : public comm::Channel {
   RoundExecutor& executor() { return executor_; }
   // See RoundExecutor::flush_residuals(). Does not block.
   void flush_residuals() {
-    progress_.post([this] { executor_.flush_residuals(); });
+    post([this] { executor_.flush_residuals(); });
   }
   // Returns the step before which all steps are complete on this rank.
   Clock complete() const { return Clock{complete_.load()}; }
@@ -82,7 +82,7 @@ class Engine final : public comm::Channel {
   // Sets which requests of other ranks may change rows: call it with a kind before a collective that changes rows, and
   // with nullopt after it. Does not block.
   void allow_change(std::optional<RowRequest::Kind> change) {
-    progress_.post([this, change] { requests_.allow_change(change); });
+    post([this, change] { requests_.allow_change(change); });
   }
 
   // Fills in the store's counters and the traffic counters.
@@ -101,6 +101,8 @@ class Engine final : public comm::Channel {
   comm::PendingPeers pending_peers() const override;
 
  private:
+  // Runs `task` in progress(), in the scope of the stream.
+  void post(std::function<void()> task);
   std::vector<std::string> gather(std::string const& mine, comm::WaitLimit const& limit, std::optional<Rank> root = {});
   void send_schema();
   void publish();

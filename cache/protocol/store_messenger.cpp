@@ -6,6 +6,7 @@
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -37,8 +38,14 @@ TrafficKind kind_of(Section section) {
 
 void StoreMessenger::receive_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
                                   comm::BulkTransport::Allocate allocate, std::function<void()> then) {
-  messenger_.receive_data(kChannel, stream, from, tag, bytes, kind_of(section_of(tag)), std::move(allocate),
-                          std::move(then));
+  auto const in_scope = [this](auto const& call) {
+    kernels::MemoryScope const scope(stream_);
+    return call();
+  };
+  messenger_.receive_data(
+      kChannel, stream, from, tag, bytes, kind_of(section_of(tag)),
+      [in_scope, allocate = std::move(allocate)] { return in_scope(allocate); },
+      [in_scope, then = std::move(then)] { in_scope(then); });
 }
 
 Message read_message(Rank from, std::string_view body) {

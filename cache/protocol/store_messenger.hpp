@@ -16,7 +16,8 @@ using comm::TrafficKind;
 // Calls comm::Messenger, which documents each function, for the store's channel. For the thread that makes progress.
 class StoreMessenger {
  public:
-  explicit StoreMessenger(comm::Messenger& messenger) : messenger_(messenger) {}
+  // stream: for the work of the protocol on a device. It must outlive this object.
+  StoreMessenger(comm::Messenger& messenger, Stream const& stream) : messenger_(messenger), stream_(stream) {}
 
   void send(Rank to, Message const& message) { send(to, message, &Traffic::control, 0); }
   // The same for a message of which `bytes_of_kind` bytes count as data of that kind, and the rest as control.
@@ -27,6 +28,7 @@ class StoreMessenger {
                  std::shared_ptr<void const> keep, std::function<void()> then = {}) {
     messenger_.send_data(kChannel, stream, to, tag, data, bytes, kind, std::move(keep), std::move(then));
   }
+  // Calls `allocate` and `then` in the memory scope of the protocol's stream.
   void receive_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
                     comm::BulkTransport::Allocate allocate, std::function<void()> then);
 
@@ -38,6 +40,7 @@ class StoreMessenger {
  private:
   static constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
   comm::Messenger& messenger_;
+  Stream const& stream_;
 };
 
 // Decodes and checks a message of the channel. Throws PeerError if it is invalid.

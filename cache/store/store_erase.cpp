@@ -8,6 +8,7 @@
 #include "cache/store/store_impl.hpp"
 #include "comm/peer_text.hpp"
 #include "kernels/check.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups {
 namespace {
@@ -108,6 +109,7 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
   auto const check = [&] {
     auto const& shard = impl_->shard(table);
     impl_->require_stream(stream, "erase");
+    kernels::MemoryScope const scope(stream);
     Array<std::uint32_t> positions;
     request =
         cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), ranks(), positions);

@@ -6,6 +6,7 @@
 #include "cache/store/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/check_values.hpp"
+#include "kernels/memory_scope.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/require_memory.hpp"
 
@@ -59,6 +60,7 @@ LookupRequest Store::begin_lookup(Stream& stream, TableId table, View<Key const>
                                   View<std::uint8_t> found) {
   impl_->require_between_steps("begin_lookup");
   impl_->require_stream(stream, "lookup");
+  kernels::MemoryScope const scope(stream);
   auto& engine = impl_->engine();
   wait_applied();
   auto const dim = impl_->shard(table).dim();
@@ -89,6 +91,7 @@ LookupRequest Store::begin_lookup(Stream& stream, TableId table, View<Key const>
 
 void Store::wait_lookup(Stream& stream, LookupRequest const& lookup) {
   impl_->require_stream(stream, "wait_lookup");
+  kernels::MemoryScope const scope(stream);
   auto const impl = lookup.impl();
   GPUPS_REQUIRE(impl != nullptr && impl->request != nullptr,
                 "wait_lookup() was called with an empty look-up, or with one that was waited for before (each can be "
@@ -127,6 +130,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
                     number(impl_->clock_));
     }
     impl_->require_stream(stream, "assign");
+    kernels::MemoryScope const scope(stream);
     auto const& options = impl_->shard(table).options();
     GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
                   "assign() was called with ({}, {}) values for {} keys of dim {} (each key needs a row): give one row "

@@ -9,6 +9,7 @@
 #include "kernels/check.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
+#include "kernels/memory_scope.hpp"
 #include "kernels/require_memory.hpp"
 #include "kernels/scatter_numbers.hpp"
 #include "kernels/sum_and_update.hpp"
@@ -64,6 +65,7 @@ PreparedBatch Store::prepare(Stream& stream, Clock clock, std::span<TableBatch c
       "prepare() was called with {} samples (the maximum is {}): give the number of this rank's samples in the batch",
       samples, cache::kSamplesMax);
   impl_->require_stream(stream, "prepare");
+  kernels::MemoryScope const scope(stream);
   std::size_t const table_count = impl_->engine().tables().size();
   auto const pattern = cache::wait_make_pattern(stream, tables, samples, ranks(), table_count);
   pattern->store = impl_->identity_;
@@ -129,6 +131,7 @@ void Store::wait_ready(PreparedBatch const& batch) {
 void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixView<float> const> rows) {
   impl_->require_own(batch, "pull");
   impl_->require_stream(stream, "pull");
+  kernels::MemoryScope const scope(stream);
   GPUPS_REQUIRE(rows.size() == batch.parts(),
                 "pull() was called with {} matrices for a batch of {} parts (each part needs one): give one matrix for "
                 "each part",
@@ -155,6 +158,7 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
                         MatrixView<float> out, View<float const> coefficients) {
   impl_->require_own(batch, "pull_pooled");
   impl_->require_stream(stream, "pull_pooled");
+  kernels::MemoryScope const scope(stream);
   cache::require_part(part, batch.parts(), "pull_pooled");
   GPUPS_REQUIRE(pooling == Pooling::kSum || pooling == Pooling::kMean,
                 "pull_pooled() was called with the pooling number {} (there is no such pooling): use an enumerator of "
@@ -245,6 +249,7 @@ bool Store::Impl::can_fuse_update(Stream& stream, PreparedBatch const& batch, st
 void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGradients const> gradients) {
   impl_->require_own(batch, "push");
   impl_->require_stream(stream, "push");
+  kernels::MemoryScope const scope(stream);
   auto& impl = *batch.impl();
   GPUPS_REQUIRE(batch.clock() == clock(),
                 "push() was called with a batch of step {} at step {} (gradients belong to the step of their batch): "

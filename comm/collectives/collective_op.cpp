@@ -9,6 +9,7 @@
 #include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -62,6 +63,7 @@ void CollectiveOp::throw_peer_error(Rank of, std::string const& what) const {
 // Ranks to which the coroutine has sent no header get one that has only the signature.
 void CollectiveOp::begin(Signature const& signature, std::function<CoTask<>(Communicator&)> body) {
   auto const self = shared_from_this();
+  kernels::MemoryScope const scope(work_stream_);
   signature_ = signature;
   body_ = std::move(body);
   task_ = body_(*this);
@@ -79,6 +81,7 @@ void CollectiveOp::begin(Signature const& signature, std::function<CoTask<>(Comm
 
 void CollectiveOp::on_header(Rank from, CollectiveHeader header) {
   auto const self = shared_from_this();
+  kernels::MemoryScope const scope(work_stream_);
   PeerQueues& its = peer(from);
   if (header.signature) {
     its.signature = std::move(header.signature);
@@ -130,10 +133,7 @@ SendRequest CollectiveOp::post_send(Rank to, View<std::uint8_t const> bytes, std
   }
   auto const sending = std::make_shared<Completion>();
   transport_.send(stream_for(bytes.device()), to, {number_, index}, bytes, std::move(keep),
-                  [self = shared_from_this(), sending] {
-                    sending->end();
-                    self->on_progress_(*self);
-                  });
+                  [self = shared_from_this(), sending] { self->complete(*sending); });
   return SendRequest(sending);
 }
 
@@ -168,6 +168,12 @@ void CollectiveOp::match(Rank from) {
   if (!started() || !its.signature) return;
   while (match_next(from, its)) {
   }
+}
+
+void CollectiveOp::complete(Completion& completion) {
+  kernels::MemoryScope const scope(work_stream_);
+  completion.end();
+  on_progress_(*this);
 }
 
 bool CollectiveOp::match_next(Rank from, PeerQueues& its) {
@@ -206,16 +212,17 @@ void CollectiveOp::deliver_inline(PendingReceive const& posted, std::string cons
 
 void CollectiveOp::receive_bulk(Rank from, PendingReceive posted, std::size_t bytes) {
   ++peer(from).arriving;
-  auto const allocate = [completion = posted.completion, device = posted.device, to = posted.to, bytes]() -> void* {
+  auto const allocate = [this, completion = posted.completion, device = posted.device, to = posted.to,
+                         bytes]() -> void* {
     if (to) return to->data();
+    kernels::MemoryScope const scope(work_stream_);
     completion->bytes = Bytes(device, bytes);
     return completion->bytes.data();
   };
   transport_.receive_bulk(stream_for(posted.device), from, {number_, posted.index}, bytes, allocate,
                           [self = shared_from_this(), from, completion = posted.completion, keep = posted.keep] {
                             --self->peer(from).arriving;
-                            completion->end();
-                            self->on_progress_(*self);
+                            self->complete(*completion);
                           });
 }
 
@@ -223,10 +230,8 @@ std::shared_ptr<Completion> CollectiveOp::post_allreduce(View<float const> terms
                                                          std::shared_ptr<void const> keep) {
   auto completion = std::make_shared<Completion>();
   add_up_ = [this, terms, sums, keep = std::move(keep), completion] {
-    transport_.sum(stream(), number_, terms, sums, keep, [self = shared_from_this(), completion] {
-      completion->end();
-      self->on_progress_(*self);
-    });
+    transport_.sum(stream(), number_, terms, sums, keep,
+                   [self = shared_from_this(), completion] { self->complete(*completion); });
   };
   start_allreduce_if_matching();
   return completion;
@@ -249,6 +254,7 @@ std::shared_ptr<Completion> CollectiveOp::stream_completion() {
 bool CollectiveOp::progress() {
   if (stream_completions_.empty()) return false;
   auto const self = shared_from_this();
+  kernels::MemoryScope const scope(work_stream_);
   for (auto& [event, completion] : std::exchange(stream_completions_, {})) {
     if (event.done()) {
       completion->end();

@@ -94,6 +94,8 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   void start_allreduce_if_matching();
   void send_header(Rank to, std::optional<CollectiveHeader::MessagePart> message);
   void match(Rank from);
+  // Resumes the coroutine after an operation. The caller owns this object.
+  void complete(Completion& completion);
   bool match_next(Rank from, PeerQueues& of);
   void receive_bulk(Rank from, PendingReceive posted, std::size_t bytes);
   void deliver_inline(PendingReceive const& posted, std::string const& bytes);

@@ -128,8 +128,9 @@ void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes)
 
 // Owns `size` elements on one device, with undefined contents at first. Move-only; a moved-from Array is empty. The
 // destructor does not block: it returns the memory to a cache, and the thread's next Array of the size may get it
-// immediately. Other threads get it when the work that was queued on the device by then is done. REQUIRES: at
-// destruction, work on the memory is done, or the next work of this thread is queued on the same stream.
+// immediately. Other threads, and the library itself, get it when the work that was queued on the device by then is
+// done. REQUIRES: at destruction, work on the memory is done, or the next work that the application queues in this
+// thread is on the same stream.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);

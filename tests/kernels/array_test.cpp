@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "gpups/stream.hpp"
+#include "kernels/memory_scope.hpp"
 
 namespace gpups {
 namespace {
@@ -52,6 +53,51 @@ TEST(Array, OnCudaOtherThreadsGetFreedBlocksAfterQueuedWork) {
     EXPECT_TRUE(!same || filled.done());
   });
   stream.wait();
+}
+
+TEST(Array, OnCudaStreamsOfOneThreadGetTheirOwnFreedBlocks) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  constexpr std::size_t kBytes = 23456;
+  Device const device = Device::cuda(0);
+  Stream one(device), other(device);
+  auto const use_and_free = [&](Stream& stream) {
+    kernels::MemoryScope const scope(stream);
+    Array<char> const used(device, kBytes);
+    memory::fill_bytes(stream, used.data(), 1, kBytes);
+    return used.data();
+  };
+  for (int round = 0; round < 3; ++round) {
+    char const* const block = use_and_free(one);
+    EXPECT_EQ(use_and_free(one), block);
+    Event const filled = one.record();
+    bool const same = use_and_free(other) == block;
+    EXPECT_TRUE(!same || filled.done());
+    one.wait();
+    other.wait();
+  }
+}
+
+TEST(Array, ScopesNest) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  Stream const one(Device::cuda(0)), other(Device::cuda(0)), host(Device::host(), 1);
+  auto const thread = kernels::memory_user();
+  {
+    kernels::MemoryScope const outer(one);
+    auto const user = kernels::memory_user();
+    EXPECT_NE(user, thread);
+    {
+      kernels::MemoryScope const inner(other);
+      EXPECT_NE(kernels::memory_user(), user);
+      kernels::MemoryScope const of_host(host);
+      EXPECT_NE(kernels::memory_user(), user);
+    }
+    EXPECT_EQ(kernels::memory_user(), user);
+    std::jthread([&] {
+      EXPECT_NE(kernels::memory_user(), user);
+      EXPECT_NE(kernels::memory_user(), thread);
+    });
+  }
+  EXPECT_EQ(kernels::memory_user(), thread);
 }
 
 }  // namespace
