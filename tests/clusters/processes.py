@@ -6,6 +6,7 @@ signal from the kernel at the death of its parent. Start jobs from the main thre
 parent.
 """
 import os
+import random
 import shutil
 import signal
 import socket
@@ -37,9 +38,14 @@ def leashed(command, signal_name="KILL"):
 
 
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """Returns a port below those of outgoing connections, one of which could take it before its server does."""
+    while True:
+        with socket.socket() as taken:
+            try:
+                taken.bind(("", random.randint(10_000, 32_000)))
+                return taken.getsockname()[1]
+            except OSError:
+                pass  # it is occupied
 
 
 def wait_until(condition, timeout_s, what):

@@ -10,11 +10,13 @@ import json
 import os
 import pathlib
 import random
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clusters"))
+import processes  # noqa: E402
 
 GPU_TRAIN = None
 LOSS_ERROR = 1e-6  # relative, from the loss of the host
@@ -66,12 +68,6 @@ def ratings(draw):
     return "".join(f"{draw.randrange(60)}\t{draw.randrange(40)}\t{draw.randrange(1, 6)}\n" for _ in range(600))
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 class Training(unittest.TestCase):
     def setUp(self):
         held = tempfile.TemporaryDirectory()
@@ -92,7 +88,7 @@ class Training(unittest.TestCase):
         environment = {**os.environ, "GPUPS_EMULATOR": emulator}
         if processes > 1:
             environment.update(WORLD_SIZE=str(processes), LOCAL_WORLD_SIZE=str(processes), MASTER_ADDR="127.0.0.1",
-                               MASTER_PORT=str(free_port()))
+                               MASTER_PORT=str(processes.free_port()))
         started = [subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     text=True, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}
                                     if processes > 1 else environment) for rank in range(processes)]
