@@ -55,13 +55,22 @@ struct PreparedPart {
   Array<std::uint32_t> ids;  // (rows of this rank): their numbers in this rank's shard
   // Rows of other ranks, grouped by owner as in `keys`; the rows of an owner are in the order of its intent.
   Array<std::uint32_t> remote_positions;  // (rows of other ranks): their positions in this batch
-  kernels::NumberMatrix values;  // (rows of other ranks, dim): values from the owners, in the table's data type
+  // (rows of other ranks, dim): values from the owners, in the table's data type. Allocated when the first arrive, so
+  // that batches far ahead need memory for their keys only.
+  kernels::NumberMatrix values;
 
   Matrix<float> pulled;  // (rows, dim), set by pull_pooled()
 
   // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
   bool applied = false;       // push() has updated the rows directly, without sums
+
+  // Frees what only the batch's step needs.
+  void end_step() {
+    values = {};
+    pulled = {};
+    sums = {};
+  }
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }

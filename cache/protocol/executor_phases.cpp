@@ -182,6 +182,9 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
 void RoundExecutor::complete() {
   Clock const step = round_.clock() - 1;
   batches_.erase(step);
+  if (current_ != nullptr) {
+    for (auto& part : current_->parts) part.end_step();
+  }
   current_ = nullptr;
   on_complete(step, round_.all());
   check_ready(round_.clock());

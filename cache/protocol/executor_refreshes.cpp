@@ -72,11 +72,19 @@ void RoundExecutor::receive_refreshes(Rank from, Clock clock, Section section, s
       };
       messenger_.receive_data(stream_, from, from_there, bytes, allocate, taken);
     } else {
-      auto const values = part.values_of(from, me_);
       messenger_.receive_data(
-          stream_, from, from_there, values.bytes(), [batch, values] { return values.data; }, taken);
+          stream_, from, from_there, table.bytes_of_numbers(rows),
+          [this, from, batch, p] { return values_from(from, batch->parts[p]).data; }, taken);
     }
   }
+}
+
+// Returns the place of an owner's rows in the batch, which is allocated at the first call.
+kernels::NumberView RoundExecutor::values_from(Rank owner, PreparedPart& part) {
+  if (part.values.view().rows == 0) {
+    part.values = tables_[number(part.table)]->numbers(stream_.device(), part.rows - part.owned_by(me_));
+  }
+  return part.values_of(owner, me_);
 }
 
 RowMirror& RoundExecutor::mirror_of(Mirrors& all, Rank peer, TableId table) {
@@ -95,7 +103,7 @@ RowMirror::Changes RoundExecutor::wait_encode_deltas(Rank reader, Clock clock, R
 
 void RoundExecutor::wait_decode_deltas(Rank owner, Clock clock, PreparedPart& part, View<std::uint8_t const> section,
                                        std::size_t sent) {
-  auto const values = part.values_of(owner, me_);
+  auto const values = values_from(owner, part);
   MatrixView<float> const out(values.flat<float>().data(), values.rows, values.columns, values.stride(), values.device);
   if (!mirror_of(received_mirrors_, owner, part.table)
            .wait_read(stream_, clock, wait_keys_on_wire(part, owner), section, sent, out)) {

@@ -34,7 +34,6 @@ void RoundExecutor::announce(BatchPtr const& batch) {
     part.ids = Array<std::uint32_t>(stream_.device(), part.owned_by(me_));
     mine.push_back({&shard, part.keys_of(me_), part.ids});
     part.remote_positions = Array<std::uint32_t>(stream_.device(), part.rows - part.owned_by(me_));
-    part.values = shard.numbers(stream_.device(), part.rows - part.owned_by(me_));
     for (int q = 0; q < ranks_; ++q) {
       Rank const owner{static_cast<std::uint32_t>(q)};
       if (owner != me_ && part.owned_by(owner) > 0) ++missing;

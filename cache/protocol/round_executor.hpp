@@ -163,6 +163,7 @@ class RoundExecutor {
   void send_values(Rank to, Message message, Section section, TrafficKind kind);
   void receive_refreshes(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
                          std::function<void()> then);
+  kernels::NumberView values_from(Rank owner, PreparedPart& part);
   using Mirrors = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowMirror>>;
   RowMirror& mirror_of(Mirrors& all, Rank peer, TableId table);
   RowMirror::Changes wait_encode_deltas(Rank reader, Clock clock, ReaderPart& part);

@@ -81,9 +81,12 @@ class TableShard {
   // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
-  // Returns uninitialised memory for `rows` rows in the number format in which values are sent.
+  // Returns uninitialised memory for `rows` rows in the number format in which values are sent, and its size.
   kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
-    return {device, rows, options_.dim, sends_deltas() ? DataType::kFloat : options_.value_type};
+    return {device, rows, options_.dim, type_of_numbers()};
+  }
+  std::size_t bytes_of_numbers(std::size_t rows) const {
+    return kernels::NumberView{nullptr, rows, options_.dim, type_of_numbers()}.bytes();
   }
   // Copies row ids[i] to row i of `out` in the table's data type, without padding. Queued on `stream`.
   void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
@@ -160,6 +163,7 @@ class TableShard {
   std::size_t state_columns() const { return state_columns_; }
 
  private:
+  DataType type_of_numbers() const { return sends_deltas() ? DataType::kFloat : options_.value_type; }
   // A list of keys of which `count` entries have no row; their ids are kNoRow.
   struct MissingKeys {
     ShardKeys of;
