@@ -95,6 +95,15 @@ int main(int argc, char** argv) try {
   app.add_option("--jsonl", jsonl, "file to which a line for each case is added");
   app.add_option("case", names, "the cases to run; none: all");
   CLI11_PARSE(app, argc, argv);
+  auto const cases = gpups::test::kernel_cases();
+  for (auto const& name : names) {
+    if (std::any_of(cases.begin(), cases.end(), [&](auto const& kernel) { return kernel.name == name; })) continue;
+    fmt::print(stderr,
+               "bench_emulated: there is no case \"{}\" (nothing would be counted): use names that a run "
+               "without arguments prints\n",
+               name);
+    return 2;
+  }
 
   emulator::options().counts = true;
   Stream stream(gpups::Device::cuda(0), 1);

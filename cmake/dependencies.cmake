@@ -70,6 +70,8 @@ if(GPUPS_EMULATED)  # needs the header; the emulator has the functions
     set(GPUPS_HAS_NCCL ON)
     add_library(nccl::nccl INTERFACE IMPORTED)
     target_include_directories(nccl::nccl INTERFACE ${NCCL_INCLUDE})
+  else()
+    message(WARNING "nccl.h was not found, so no test of NCCL is built: install the header of NCCL")
   endif()
 elseif(GPUPS_HAS_CUDA)
   find_package(nccl QUIET)

@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// Writes four numbers. On a GPU a lane stores them at once if their address allows it.
+// Writes the first `count` of four numbers, at most all. On a GPU all four are one store if the address allows it.
 template <class T>
 GPUPS_FN inline void put_four(T* to, T const (&four)[4], std::size_t count) {
 #ifdef __CUDACC__

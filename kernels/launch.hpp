@@ -193,13 +193,14 @@ struct WarpLanes {
   }
   GPUPS_FN bool first() const { return lane == 0; }
   GPUPS_FN void sync() const { warp.sync(mask); }
-  // Transposes the 2 x 2 matrix whose rows are (low, high) of lanes 2 k and 2 k + 1. Two words of 16 bytes that a lane
-  // needs side by side are loaded as words k and k + 2 of four, and then transposed: so each access of the two lanes is
-  // to a whole sector of 32 bytes, of which a lane alone would use a half at a time. REQUIRES: both lanes call it.
+  // Exchanges `high` of lane 2 k with `low` of lane 2 k + 1. A lane that needs 32 neighbouring bytes would touch half a
+  // sector with each access of 16 bytes. Instead each lane of a pair accesses every second word of 16 bytes of the
+  // pair's 64, and exchanges. REQUIRES: both lanes of the pair call it.
   template <class T>
   GPUPS_FN void transpose(T& low, T& high) const {
     bool const odd = lane % 2 == 1;
-    T const other = warp.shuffle_xor(mask & 0x30003U << lane / 2 * 2, odd ? low : high, 1);
+    unsigned const pair = mask & 0x30003U << lane / 2 * 2;  // in either half of the warp
+    T const other = warp.shuffle_xor(pair, odd ? low : high, 1);
     (odd ? low : high) = other;
   }
 };

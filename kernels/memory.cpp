@@ -46,7 +46,8 @@ std::size_t class_bytes(std::size_t bytes) {
 #endif
 }
 
-// Locks a mutex. Spins at first: the mutex is held for tens of nanoseconds, and sleeping takes a hundred times as long.
+// Locks a mutex. Spins at first: on the host the mutex is held for tens of nanoseconds, and sleeping takes a hundred
+// times as long.
 class ShortLock {
  public:
   explicit ShortLock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
@@ -129,7 +130,8 @@ class Pool {
     return block;
   }
 
-  // Returns whether work that was queued when this was called before is done, so that more blocks are unused.
+  // Begins a new age unless all work that was queued before the last one is still awaited. Returns whether that work is
+  // done, so that any user may have the blocks that were freed before. Does not block.
   bool advance_age() {
     if (!queued_) {
       queued_.emplace(device_);

@@ -17,6 +17,7 @@ inline void check([[maybe_unused]] SumGradients const& s) {
   GPUPS_ASSERT(s.sources.empty() || s.sources.size() == s.order.size());
   GPUPS_ASSERT(s.coefficients.empty() || s.coefficients.size() == s.order.size());
   GPUPS_ASSERT(s.sums.rows() >= s.offsets.size() - 1 && s.source_rows.columns() >= s.sums.columns());
+  GPUPS_ASSERT(s.sums.stride() % 2 == 0 && reinterpret_cast<std::uintptr_t>(s.sums.data()) % 16 == 0);
 }
 
 #ifdef __CUDACC__

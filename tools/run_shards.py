@@ -9,6 +9,7 @@ of failed cases, then failed and skipped cases with reasons, then "N passed, N f
 outcome at the end of the time have failed. The exit status is 1 if a case failed or none passed.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import signal
@@ -50,6 +51,8 @@ def wait_all(processes, seconds):
             process.wait(max(0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
     return in_time
 
 

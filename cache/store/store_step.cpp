@@ -149,7 +149,10 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
     require_here(stream, rows[p], "pull", "rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
-    kernels::scatter_numbers(stream, {.from = part.values.view(), .positions = part.remote_positions, .out = rows[p]});
+    if (own < part.rows) {
+      kernels::scatter_numbers(stream,
+                               {.from = part.values.view(), .positions = part.remote_positions, .out = rows[p]});
+    }
   }
   batch.impl()->read_events.push_back(stream.record());
 }

@@ -34,8 +34,8 @@ class ControlChannel {
   // have ended their ControlChannel and continue to use the transport.
   std::deque<TransportMessage> take_unread();
 
-  // Sends and receives without blocking, for waits outside of this class; all blocking functions do so. Returns whether
-  // messages have arrived.
+  // Sends and receives without blocking; returns whether messages have arrived. Call it while waiting for something
+  // else than this channel; the blocking functions call it themselves.
   bool poll();
 
  private:

@@ -105,7 +105,8 @@ namespace memory {
 // Returns a block of `bytes` bytes with undefined contents, from the cache of released blocks if one fits. Large host
 // blocks use huge pages. Throws Error if there is no memory. Any thread.
 void* allocate(Device device, std::size_t bytes);
-// Returns a block to the cache. bytes: the size that was allocated. Any thread; the conditions are those of Array.
+// Returns a block to the cache. bytes: the size that was allocated. Any thread. REQUIRES: as for the destructor of
+// Array.
 void release(Device device, void* block, std::size_t bytes) noexcept;
 // Returns count * element_bytes. On overflow it returns a number that is too large for allocate(), which then throws.
 constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {

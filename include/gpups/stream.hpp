@@ -52,7 +52,8 @@ class Stream {
   Stream& operator=(Stream const&) = default;
 
   // Returns a Stream for a cudaStream_t of the application, without owning it. native: the cudaStream_t of `device`; it
-  // must outlive the Stream and its copies.
+  // must outlive the Stream and its copies. Until they are destroyed, the library may record events on it, from any
+  // thread, so no CUDA graph may be captured from it meanwhile.
   static Stream wrap(Device device, void* native);
 
   // Returns a new, independent stream on the same device. Host streams that are made this way share one pool of

@@ -30,7 +30,7 @@ __device__ inline void mask_and_sum(LinearBackward const& g, std::size_t first) 
   if (j < g.out_gradient.columns()) {
     for (std::size_t i = threadIdx.x / kLanes; i < g.out_gradient.rows(); i += kBlockThreadsMax / kLanes) {
       float gradient = g.out_gradient.row(i)[j];
-      if (g.relu) {  // stores all gradients: hardly a sector has none that changes
+      if (g.relu) {  // stores unchanged gradients too: almost every sector has one that changes
         gradient = g.out.row(i)[j] > 0.0F ? gradient : 0.0F;
         g.out_gradient.row(i)[j] = gradient;
       }

@@ -208,8 +208,8 @@ struct PackedCodes {
     for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = unit[k];
   }
 
-  // Load or store the codes of the columns from `first` on, in a row of row_bytes bytes; bytes behind its end are
-  // neither read nor written, and are 0.
+  // Load or store the codes of the columns from `first` on, in a row of row_bytes bytes. load() sets codes beyond the
+  // end of the row to 0, and store() does not write them.
   GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
     std::size_t const at = first * kBits / 8;
 #ifdef __CUDACC__

@@ -2,44 +2,57 @@
 #include "tests/emulator/options.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace gpups::emulator {
 namespace {
 
-std::uint64_t number(std::string const& text) {
-  std::size_t used = 0;
-  std::uint64_t const value = std::stoull(text, &used);
-  if (used != text.size()) throw std::invalid_argument(text);
+constexpr std::uint64_t kManyDevices = 64, kManyBlocks = 4096, kManyMib = std::uint64_t{1} << 24;
+
+// Returns a whole number between two others.
+std::uint64_t number(std::string const& option, std::uint64_t least, std::uint64_t most) {
+  std::string const text = option.substr(option.find('=') + 1);
+  std::uint64_t value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    throw std::invalid_argument(option + "' (its number must be " + std::to_string(least) + " to " +
+                                std::to_string(most) + ")");
+  }
   return value;
 }
 
-void set(Options& options, std::string const& name, std::uint64_t value) {
+void set(Options& options, std::string const& option) {
+  std::string const name = option.substr(0, option.find('='));
+  auto const count = [&](std::uint64_t least, std::uint64_t most) {
+    return static_cast<int>(number(option, least, most));
+  };
   if (name == "lazy") {
-    options.lazy = value != 0;
+    options.lazy = count(0, 1) == 1;
   } else if (name == "seed") {
-    options.seed = value;
+    options.seed = number(option, 0, ~std::uint64_t{0});
   } else if (name == "resident") {
-    options.resident = static_cast<int>(value);
+    options.resident = count(1, kManyBlocks);
   } else if (name == "counts") {
-    options.counts = value != 0;
+    options.counts = count(0, 1) == 1;
   } else if (name == "nccl_polls") {
-    options.nccl_polls = static_cast<int>(value);
+    options.nccl_polls = count(0, 1'000'000);
   } else if (name == "devices") {
-    options.devices = static_cast<int>(value);
+    options.devices = count(1, kManyDevices);
   } else if (name == "multiprocessors") {
-    options.multiprocessors = static_cast<int>(value);
+    options.multiprocessors = count(1, kManyBlocks);
   } else if (name == "memory_mib") {
-    options.memory_mib = value;
+    options.memory_mib = number(option, 1, kManyMib);
   } else if (name == "lists_unknown") {
-    options.lists_unknown = value != 0;
+    options.lists_unknown = count(0, 1) == 1;
   } else if (name == "leaks") {
-    options.leaks = value != 0;
+    options.leaks = count(0, 1) == 1;
   } else {
-    throw std::invalid_argument(name);
+    throw std::invalid_argument(option + "' (there is no such option)");
   }
 }
 
@@ -48,13 +61,8 @@ Options parse(std::string const& text) {
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t const end = std::min(text.find(',', begin), text.size());
     std::string const option = text.substr(begin, end - begin);
-    std::size_t const equals = option.find('=');
-    if (equals == std::string::npos) throw std::invalid_argument(option);
-    set(options, option.substr(0, equals), number(option.substr(equals + 1)));
+    set(options, option);
     begin = end + 1;
-  }
-  if (options.resident < 1 || options.devices < 1 || options.multiprocessors < 1) {
-    throw std::invalid_argument("a number below 1");
   }
   return options;
 }
@@ -64,10 +72,11 @@ Options read_environment() {
   try {
     return parse(text == nullptr ? "" : text);
   } catch (std::exception const& error) {
-    std::fprintf(stderr,
-                 "emulator: GPUPS_EMULATOR is '%s', of which '%s' cannot be used: give NAME=NUMBER,... with the names "
-                 "of tests/emulator/options.hpp\n",
-                 text, error.what());
+    std::fprintf(
+        stderr,
+        "emulator: GPUPS_EMULATOR is '%s', of which '%s cannot be used: give NAME=NUMBER,... with names of "
+        "devices, lazy, seed, resident, nccl_polls, counts, leaks, memory_mib, multiprocessors, lists_unknown\n",
+        text, error.what());
     std::exit(2);
   }
 }

@@ -47,6 +47,7 @@ bool NcclRank::has_joined() {
 }
 
 void NcclRank::add(NcclBatch batch) {
+  if (added_.empty()) polls_ = 0;
   added_.push_back(std::move(batch));
   queue_added();
 }

@@ -12,7 +12,7 @@ enum class Mutation : std::uint8_t {
   kNone,
   kBarrier,  // "barrier": threads of a block do not wait at barriers, so they race
   kMask,     // "mask": shuffles and votes have the mask of half a warp
-  kAtomic,   // "atomic": additions to memory are loads and stores
+  kAtomic,   // "atomic": atom.add of integers becomes a load, an addition and a store
   kEvent,    // "event": streams do not wait for events
 };
 

@@ -29,6 +29,7 @@ void report_leaks() {
   }
   if (use.allocations == 0) return;
   std::fprintf(stderr, "emulator: %zu allocations of %zu bytes were not freed\n", use.allocations, use.bytes);
+  std::fflush(nullptr);
   std::_Exit(1);
 }
 

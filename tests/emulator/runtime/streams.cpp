@@ -37,7 +37,8 @@ constexpr int kQueriesBeforeDone = 3;
 
 struct Streams {
   std::set<StreamState*> all;
-  StreamState of_default;  // the stream 0 of all devices
+  std::deque<std::unique_ptr<StreamState>> destroyed;  // kept, since another thread may still wait for one
+  StreamState of_default;                              // the stream 0 of all devices
 };
 Streams& streams() {
   static auto& all = *new Streams;
@@ -154,7 +155,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   }
   complete(*state);
   streams().all.erase(state);
-  delete state;
+  streams().destroyed.emplace_back(state);
   return cudaSuccess;
 }
 
@@ -211,7 +212,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   RuntimeLock const lock(runtime_mutex());
   ++runtime_counts().event_waits;
-  complete(*state_of(event));
+  EventPtr const state = state_of(event);  // another thread may record it again
+  complete(*state);
   return take_async_error();
 }
 

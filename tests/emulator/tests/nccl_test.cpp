@@ -111,7 +111,7 @@ TEST_P(EmulatedNccl, SumsInPlaceAndSends) {
   EXPECT_EQ(second().result(), all(0));
 }
 
-// Both wait in their streams until they are given up.
+// The first rank waits in its stream for data that are never sent; ncclCommAbort() ends the wait.
 TEST_P(EmulatedNccl, AbortEndsWaiting) {
   connect({0, 1});
   wait_ready();
