@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clusters"))
-import processes  # noqa: E402
+from processes import free_port  # noqa: E402
 
 GPU_TRAIN = None
 LOSS_ERROR = 1e-6  # relative, from the loss of the host
@@ -88,7 +88,7 @@ class Training(unittest.TestCase):
         environment = {**os.environ, "GPUPS_EMULATOR": emulator}
         if processes > 1:
             environment.update(WORLD_SIZE=str(processes), LOCAL_WORLD_SIZE=str(processes), MASTER_ADDR="127.0.0.1",
-                               MASTER_PORT=str(processes.free_port()))
+                               MASTER_PORT=str(free_port()))
         started = [subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     text=True, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}
                                     if processes > 1 else environment) for rank in range(processes)]
