@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -109,6 +110,17 @@ TEST_P(EmulatedNccl, SumsInPlaceAndSends) {
   (void)ncclRecv(second().data, kBytes, ncclUint8, 0, second().comm, second().stream);
   wait_ready();
   EXPECT_EQ(second().result(), all(0));
+}
+
+// The polls before an operation do not count.
+TEST_P(EmulatedNccl, OperationStartsAfterItsPolls) {
+  connect({0, 1});
+  wait_ready();
+  for (int polls = 0; polls < 10; ++polls) EXPECT_EQ(first().state(), ncclSuccess);
+  (void)ncclRecv(first().data, kBytes, ncclUint8, 1, first().comm, first().stream);
+  int in_progress = 0;
+  while (first().state() == ncclInProgress) ++in_progress;
+  EXPECT_EQ(in_progress, std::max(0, GetParam().nccl_polls - 1));
 }
 
 // The first rank waits in its stream for data that are never sent; ncclCommAbort() ends the wait.
