@@ -1,69 +1,256 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundExecutor: announces batches, and marks them as ready when their values have arrived.
 #include "cache/protocol/round_executor.hpp"
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "cache/protocol/countdown_callback.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/nvtx.hpp"
 
 namespace gpups::cache {
 
 RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
-                             std::vector<std::unique_ptr<TableShard>>& tables)
-    : me_(me),
-      ranks_(ranks),
-      stream_(stream),
-      on_host_(stream.device().is_host() ? stream.sibling() : Stream(Device::host(), 1)),
-      messenger_(messenger),
-      round_(round),
-      tables_(tables) {}
+                             TableShards& tables)
+    : state_{.me = me,
+             .ranks = ranks,
+             .stream = stream,
+             .on_host = stream.device().is_host() ? stream.sibling() : Stream(Device::host(), 1),
+             .messenger = messenger,
+             .round = round,
+             .tables = tables},
+      intents_(state_),
+      residuals_(state_, intents_),
+      gradients_(state_, residuals_),
+      values_(state_, residuals_),
+      late_fetches_(state_, intents_, values_, [this](Clock clock) { check_ready(clock); }) {}
 
-void RoundExecutor::throw_peer_error(Rank peer, std::string const& what) const {
-  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
-                                    "program and configuration",
-                                    number(peer), what, number(me_)));
-}
+// -- batches --
 
 void RoundExecutor::announce(BatchPtr const& batch) {
   std::size_t missing = 0;
   std::vector<TableShard::ShardKeys> mine;
   for (auto& part : batch->parts) {
-    auto& shard = *tables_[number(part.table)];
-    part.ids = Array<std::uint32_t>(stream_.device(), part.owned_by(me_));
-    mine.push_back({&shard, part.keys_of(me_), part.ids});
-    part.remote_positions = Array<std::uint32_t>(stream_.device(), part.rows - part.owned_by(me_));
-    for (int q = 0; q < ranks_; ++q) {
-      Rank const owner{static_cast<std::uint32_t>(q)};
-      if (owner != me_ && part.owned_by(owner) > 0) ++missing;
-    }
+    auto const own = part.owned_by(state_.me);
+    part.ids = Array<std::uint32_t>(state_.stream.device(), own);
+    mine.push_back({&state_.table(part.table), part.keys_of(state_.me), part.ids});
+    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - own);
+    for (Rank const owner : state_.others()) missing += part.owned_by(owner) > 0 ? 1 : 0;
   }
-  TableShard::wait_resolve(stream_, mine);
-  auto [place, added] = batches_.emplace(batch->clock, PendingBatch{.batch = batch, .missing = missing});
+  TableShard::wait_resolve(state_.stream, mine);
+  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .missing = missing});
   GPUPS_ASSERT(added);
-  if (missing > 0 && batch->clock <= round_.next_in()) {
-    fetch_late(place->second);
+  if (missing > 0 && batch->clock <= state_.round.next_in()) {
+    late_fetches_.wait_fetch(place->second);
   } else {
-    for (auto const owner : owners_of(*batch)) encode_intent(owner, *batch, false, outgoing_[owner]);
+    intents_.wait_queue(*batch);
   }
   check_ready(batch->clock);
 }
 
 void RoundExecutor::check_ready(Clock clock) {
-  auto const found = batches_.find(clock);
-  if (found == batches_.end() || found->second.missing > 0) return;
-  if (round_.clock() != clock || round_.phase() != Round::Phase::kTraining) return;
+  auto const found = state_.batches.find(clock);
+  if (found == state_.batches.end() || found->second.missing > 0) return;
+  if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
   auto& batch = *found->second.batch;
-  batch.ready_event = stream_.record();
+  batch.ready_event = state_.stream.record();
   batch.ready = true;
   begin_round();  // its step may have ended already
 }
 
 std::vector<Rank> RoundExecutor::pending_peers() const {
-  auto const found = batches_.find(round_.clock());
-  if (found == batches_.end() || found->second.missing == 0) return {};
-  return owners_of(*found->second.batch);
+  auto const found = state_.batches.find(state_.round.clock());
+  if (found == state_.batches.end() || found->second.missing == 0) return {};
+  return state_.owners_of(*found->second.batch);
+}
+
+// -- the end of a step --
+
+// Returns why the step of this batch must be rejected, or an empty text. Waits for the stream.
+std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch) {
+  auto& stream = state_.stream;
+  auto const entries = to_host(stream, batch.wrong_numbers.view());
+  for (std::size_t p = 0; p < entries.size(); ++p) {
+    if (entries[p] == kernels::kNoRow) continue;
+    return fmt::format(
+        "rank {} pushed a source index for entry {} of table '{}' at step {} that is not below the number of sources "
+        "(the step was rejected on all ranks): give indices below the number of sources",
+        number(state_.me), entries[p], state_.table(batch.parts[p].table).options().name, number(batch.clock));
+  }
+  auto const rows = to_host(stream, batch.bad_rows.view());
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    auto const& part = batch.parts[p];
+    auto const row = rows[p];
+    if (row == kernels::kNoRow) continue;
+    auto const& shard = state_.table(part.table);
+    if (part.applied) shard.throw_bad_row(stream, row);  // rows have changed, so the step cannot be rejected
+    return fmt::format(
+        "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
+        "was rejected on all ranks): check the data and lower the learning rate",
+        number(to_host(stream, part.keys.slice(row, 1))[0]), shard.options().name, number(state_.me),
+        number(batch.clock));
+  }
+  return {};
+}
+
+void RoundExecutor::end_step(BatchPtr const& batch, std::uint32_t signal) {
+  ended_.push_back({batch, signal, std::exchange(flush_residuals_, false)});
+  begin_round();
+}
+
+void RoundExecutor::begin_round() {
+  if (ended_.empty() || state_.round.phase() != Round::Phase::kTraining) return;
+  // The batch was pushed without wait_ready(), and owners are still sending its rows: the round must wait for these.
+  auto const place = state_.batches.find(state_.round.clock());
+  if (place != state_.batches.end() && place->second.missing > 0) return;
+  auto const [batch, signal, flush_residuals] = std::move(ended_.front());
+  ended_.pop_front();
+  if (flush_residuals) residuals_.send_all();
+  state_.current = batch;
+  Round::StepReport report{.samples = 0, .signal = signal, .rejection = {}};
+  if (batch != nullptr) {
+    for (auto const& event : batch->read_events) state_.stream.after(event);
+    state_.stream.after(batch->push_event);
+    report.samples = batch->samples;
+    report.rejection = rejection_of(*batch);
+  }
+  state_.round.end_step(report);
+}
+
+// -- the phases of a round --
+
+void RoundExecutor::execute(Round::Action const& action) {
+  switch (action.kind) {
+    case Round::ActionKind::kSendGradients:
+      return send_gradient_phase();
+    case Round::ActionKind::kReceiveGradients:
+      return receive_gradient_phase(action.from, action.message);
+    case Round::ActionKind::kApply:
+      return apply();
+    case Round::ActionKind::kSendRefreshes:
+      return send_refresh_phase();
+    case Round::ActionKind::kReceiveRefreshes:
+      return receive_refresh_phase(action.from, action.message);
+    case Round::ActionKind::kComplete:
+      return complete();
+  }
+}
+
+void RoundExecutor::send_gradient_phase() {
+  kernels::NvtxRange const range("round: in");
+  auto const& own = state_.round.own();
+  for (Rank const owner : state_.others()) {
+    Message message{.kind = MessageKind::kGradientPhase,
+                    .clock = state_.round.clock(),
+                    .samples = own.samples,
+                    .signal = own.signal,
+                    .error = own.rejection};
+    std::vector<std::function<void()>> sends;
+    if (message.error.empty()) {
+      message.gradients = gradients_.wait_send(owner, sends);
+      message.flushed = residuals_.wait_send(owner, sends);
+    }
+    auto const outgoing = intents_.take(owner);
+    message.intents = outgoing.intents;
+    message.key_bytes = outgoing.bytes->size();
+    state_.messenger.send(owner, message);
+    for (auto const& send : sends) send();
+    intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
+  }
+  for (auto& [clock, pending] : state_.batches) pending.sent_to_owners = true;
+}
+
+void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
+  gradients_.check(from, message.gradients);
+  residuals_.check(from, message.flushed);
+  // Counts: the sections of gradients; keys and sums of each list of flushed rows; and the keys of new intents.
+  auto const taken = countdown_callback(gradients_.sections(from, message.gradients) + 2 * message.flushed.size() + 1,
+                                        [this, from] { state_.round.on_data_received(from); });
+  gradients_.receive(from, message.gradients, taken);
+  residuals_.receive(from, message.flushed, taken);
+  intents_.receive(from, message, false, taken);
+}
+
+void RoundExecutor::apply() {
+  kernels::NvtxRange const range("round: apply");
+  Clock const step = state_.round.applied();
+  std::size_t const samples = state_.round.all().samples;
+  bool const rejected = !state_.round.all().rejection.empty();
+  intents_.require_keys(step);
+  residuals_.wait_begin_apply(rejected);
+  for (std::uint32_t t = 0; !rejected && t < state_.tables.size(); ++t) {
+    std::vector<RowSums> lists;
+    gradients_.wait_append(TableId{t}, lists);
+    std::deque<FlushedSums> flushed;
+    residuals_.wait_append(TableId{t}, lists, flushed);
+    // Flushed residuals are divided by the samples of this step or, if it has none, by those of the last step that had.
+    bool const all_late = samples == 0 && !flushed.empty();
+    state_.table(TableId{t}).wait_apply(state_.stream, lists, step, all_late ? residuals_.samples() : samples);
+  }
+  residuals_.end_apply(rejected);
+  intents_.end_step(step);
+  late_fetches_.wait_answer_waiting();
+}
+
+void RoundExecutor::send_refresh_phase() {
+  kernels::NvtxRange const range("round: out");
+  for (Rank const reader : state_.others()) {
+    ReaderBatchId const next{reader, state_.round.clock() + 1};
+    Message message{.kind = MessageKind::kRefreshPhase, .clock = state_.round.clock()};
+    auto const found = state_.reader_batches.find(next);
+    if (found == state_.reader_batches.end() || found->second.is_late) {
+      state_.messenger.send(reader, message);
+      continue;
+    }
+    message.parts = found->second.parts.size();
+    values_.wait_send(next, message, Section::kValues, &Traffic::refreshes);
+  }
+}
+
+void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
+  auto const taken = [this, from] { state_.round.on_data_received(from); };
+  Clock const next = state_.round.clock() + 1;
+  auto const found = state_.batches.find(next);
+  bool const expected = found != state_.batches.end() && found->second.sent_to_owners && !found->second.is_late &&
+                        owns_rows_of(*found->second.batch, from);
+  if (expected != (message.parts > 0)) {
+    state_.throw_peer_error(from, "sent values for other rows than were announced");
+  }
+  expected ? values_.receive(from, next, Section::kValues, message.sent, taken) : taken();
+}
+
+void RoundExecutor::complete() {
+  Clock const step = state_.round.clock() - 1;
+  state_.batches.erase(step);
+  if (state_.current != nullptr) {
+    for (auto& part : state_.current->parts) part.end_step();
+  }
+  state_.current = nullptr;
+  on_complete(step, state_.round.all());
+  check_ready(state_.round.clock());
+  begin_round();
+}
+
+// -- checkpoints, and rows that are erased --
+
+void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {
+  residuals_.wait_drop(table, keys);
+  values_.wait_drop(table, keys);
+}
+
+ResidualFile RoundExecutor::wait_save_residuals() const {
+  ResidualFile file;
+  residuals_.wait_save(file);
+  values_.wait_save(file);
+  return file;
+}
+
+void RoundExecutor::wait_load_residuals(ResidualFile const& file) {
+  residuals_.wait_load(file);
+  if (file.writers == static_cast<std::uint32_t>(state_.ranks)) values_.wait_load(file);
 }
 
 }  // namespace gpups::cache

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/residual_exchange.hpp"
+
+#include <fmt/core.h>
+
+#include <string_view>
+
+#include "cache/wire/row_coder.hpp"
+#include "comm/wire.hpp"
+#include "kernels/hash.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Returns the rows of a chunk that rank `me` owns.
+ResidualChunk chunk_of_home(ResidualChunk const& chunk, std::size_t dim, Rank me, int ranks) {
+  ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
+  for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
+    if (kernels::home_of(chunk.keys[i], static_cast<std::uint32_t>(ranks)) != number(me)) continue;
+    own.keys.push_back(chunk.keys[i]);
+    auto const marks = chunk.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
+    own.marks.insert(own.marks.end(), marks, marks + kernels::kResidualMarks);
+    auto const sums = chunk.sums.begin() + static_cast<std::ptrdiff_t>(i * dim);
+    own.sums.insert(own.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
+  }
+  return own;
+}
+
+}  // namespace
+
+std::vector<FlushedList> ResidualExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
+  std::vector<FlushedList> all;
+  auto const step = state_.step();
+  for (auto const& [table, flushed] : residuals_.wait_take_flushed(state_.stream, owner, state_.round.clock())) {
+    std::size_t const list = all.size();
+    auto const keys = std::make_shared<std::vector<std::uint8_t>>();
+    intents_.wait_encode_known(owner, table, View<Key const>(flushed.keys), *keys);
+    all.push_back({table, flushed.keys.size(), keys->size(), flushed.bytes->size, flushed.exact});
+    state_.messenger.count_flushed(&Traffic::gradients, keys->size() + flushed.bytes->size);
+    sends.push_back([=, this, sums = flushed.bytes] {
+      state_.messenger.send_data(state_.on_host, owner, tag(Section::kFlushedKeys, step, list), keys->data(),
+                                 keys->size(), &Traffic::gradients, keys);
+      state_.messenger.send_data(state_.stream, owner, tag(Section::kFlushedSums, step, list), sums->memory.data(),
+                                 sums->size, &Traffic::gradients, sums);
+    });
+  }
+  return all;
+}
+
+void ResidualExchange::check(Rank from, std::vector<FlushedList> const& lists) const {
+  for (auto const& list : lists) {
+    if (number(list.table) >= state_.tables.size() ||
+        !state_.table(list.table).options().gradient_compression.enabled()) {
+      state_.throw_peer_error(from, "sent residuals for a table without gradient compression");
+    }
+    auto const& options = state_.table(list.table).options();
+    if (!RowCoder(options, options.gradient_compression, list.exact).is_valid_size(list.bytes, list.rows)) {
+      state_.throw_peer_error(from, "sent residuals whose size is impossible for their rows");
+    }
+  }
+}
+
+void ResidualExchange::receive(Rank from, std::vector<FlushedList> const& lists, std::function<void()> const& taken) {
+  auto const step = state_.step();
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    auto const& list = flushed_.emplace_back(ReceivedFlush{from, lists[i], std::make_shared<Array<std::uint8_t>>(),
+                                                           std::make_shared<Array<std::uint8_t>>()});
+    auto const keys_there = [keys = list.keys, size = list.rows.key_bytes] {
+      *keys = Array<std::uint8_t>(Device::host(), size);
+      return keys->data();
+    };
+    state_.messenger.receive_data(state_.on_host, from, tag(Section::kFlushedKeys, step, i), list.rows.key_bytes,
+                                  keys_there, taken);
+    auto const sums_there = [bytes = list.bytes, device = state_.stream.device(), size = list.rows.bytes] {
+      *bytes = Array<std::uint8_t>(device, size);
+      return bytes->data();
+    };
+    state_.messenger.receive_data(state_.stream, from, tag(Section::kFlushedSums, step, i), list.rows.bytes, sums_there,
+                                  taken);
+  }
+}
+
+// Returns the keys of flushed residuals in ascending order, which is the order of their sums. REQUIRES: the intents of
+// this round are decoded and none of the next round is, because both change the key dictionary.
+std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
+  std::string_view bytes(reinterpret_cast<char const*>(list.keys->data()), list.keys->size());
+  auto keys = intents_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
+  if (!bytes.empty()) throw comm::WireError("more bytes than its keys need");
+  sort_keys(keys);
+  return keys;
+} catch (comm::WireError const& error) {
+  state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
+}
+
+// Decodes flushed residuals into `room`. Residuals of keys without a row are dropped, because these rows were erased.
+RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& room) {
+  auto& stream = state_.stream;
+  auto& shard = state_.table(list.rows.table);
+  auto const n = static_cast<std::size_t>(list.rows.rows);
+  auto const all_keys = keys_of(list);
+  auto const known = shard.wait_known(stream, to_device(stream, all_keys));
+  std::vector<std::uint32_t> places(n);  // by key: its position in the sums; keys that have rows come first
+  std::uint32_t taken = 0, other = static_cast<std::uint32_t>(n);
+  std::vector<Key> keys;
+  for (std::size_t i = 0; i < n; ++i) {
+    places[i] = known[i] ? taken++ : --other;
+    if (known[i]) keys.push_back(all_keys[i]);
+  }
+  room.sums = Matrix<std::int64_t>(stream.device(), n, shard.dim());
+  memory::fill_bytes(stream, room.sums.view().data(), 0, room.sums.view().flat().bytes());
+  RowCoder const coder(shard.options(), shard.options().gradient_compression, list.rows.exact);
+  if (!coder.wait_add(stream, *list.bytes, n, to_device(stream, places), room.sums)) {
+    state_.throw_peer_error(list.from, "sent residuals that do not match the number of their rows");
+  }
+  auto const sums = wait_resolved(keys, list.rows.table, room);
+  TableShard::ShardKeys const named{&shard, {}, room.ids};
+  if (TableShard::wait_find_repeated(stream, {&named, 1})) {
+    state_.throw_peer_error(list.from, "sent two residuals of one key");
+  }
+  return sums;
+}
+
+// Finds or reserves the rows of `keys`; their sums are the first rows of room.sums. They count as no occurrences.
+RowSums ResidualExchange::wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room) {
+  auto& stream = state_.stream;
+  room.ids = Array<std::uint32_t>(stream.device(), keys.size());
+  state_.table(table).wait_resolve(stream, to_device(stream, keys), room.ids);
+  room.counts = Array<std::int64_t>(stream.device(), keys.size());
+  memory::fill_bytes(stream, room.counts.data(), 0, room.counts.bytes());
+  return {.ids = room.ids, .sums = room.sums.view().slice(0, keys.size()), .counts = room.counts};
+}
+
+RowSums ResidualExchange::wait_read_restored(ResidualChunk const& chunk, FlushedSums& room) {
+  room.sums = padded_sums(state_.stream, chunk, state_.table(chunk.table).dim());
+  return wait_resolved(chunk.keys, chunk.table, room);
+}
+
+// -- a step --
+
+void ResidualExchange::wait_begin_apply(bool rejected) {
+  if (state_.round.all().samples > 0) samples_ = state_.round.all().samples;
+  resends_all_values_ = residuals_.sends_all() && !rejected;
+  residuals_.wait_end_step(state_.stream, rejected);
+}
+
+void ResidualExchange::wait_append(TableId table, std::vector<RowSums>& lists, std::deque<FlushedSums>& room) {
+  for (auto const& list : flushed_) {
+    if (list.rows.table == table) lists.push_back(wait_decode(list, room.emplace_back()));
+  }
+  for (auto const& chunk : restored_) {
+    if (chunk.table == table) lists.push_back(wait_read_restored(chunk, room.emplace_back()));
+  }
+}
+
+void ResidualExchange::end_apply(bool rejected) {
+  flushed_.clear();
+  if (!rejected) restored_.clear();
+}
+
+// -- checkpoints --
+
+void ResidualExchange::wait_save(ResidualFile& file) const {
+  file.writer = state_.me;
+  file.writers = static_cast<std::uint32_t>(state_.ranks);
+  file.samples = samples_;
+  file.resends_all_values = resends_all_values_;
+  file.chunks = residuals_.wait_save(state_.stream);
+  for (auto const& chunk : restored_) file.chunks.push_back(chunk);
+}
+
+void ResidualExchange::wait_load(ResidualFile const& file) {
+  samples_ = file.samples;
+  bool const same_ranks = file.writers == static_cast<std::uint32_t>(state_.ranks);
+  if (same_ranks && file.writer == state_.me) resends_all_values_ = file.resends_all_values;
+  for (auto const& chunk : file.chunks) {
+    auto const& options = state_.table(chunk.table).options();
+    if (same_ranks && options.gradient_compression.enabled() && chunk.peer != file.writer) {
+      if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
+      continue;
+    }
+    auto own = chunk_of_home(chunk, options.dim, state_.me, state_.ranks);
+    own.peer = state_.me;
+    if (!own.keys.empty()) restored_.push_back(std::move(own));
+  }
+}
+
+}  // namespace gpups::cache
