@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts rows that were received from other ranks to floats, in the order of a batch. Moves 8 bytes per number, or 6
-// for numbers of 16 bits.
+// Writes rows of any data type by number, without conversion: the counterpart of gather_numbers(). Moves twice the
+// bytes of the rows, and 4 bytes per row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-#include "gpups/array.hpp"
 #include "kernels/number_matrix.hpp"
+#include "kernels/scatter.hpp"
 
 namespace gpups::kernels {
 
-// out.row(positions[i]) = row i of `from`; padding is set to zero.
 struct ScatterNumbers {
-  NumberView from;                      // (n, dim)
-  View<std::uint32_t const> positions;  // (n), distinct
-  MatrixView<float> out;                // (.., dim), stride row_stride(dim)
+  NumberView from;                // (n, dim), of the same type as `rows`
+  View<std::uint32_t const> ids;  // (n), distinct numbers of existing rows
+  WritableRows rows;              // stride row_stride(dim, type); padding is set to zero
 };
-void scatter_numbers(Stream& stream, ScatterNumbers const& arguments);
+
+// Copies the rows. Two numbers of 16 bits are copied as one float.
+inline void scatter_numbers(Stream& stream, ScatterNumbers const& s) {
+  std::size_t const numbers = sizeof(float) / bytes_of_number(s.rows.type), stride = s.from.stride() / numbers;
+  WritableRows words = s.rows;
+  words.stride /= numbers;
+  words.type = DataType::kFloat;
+  scatter(stream, {.from = {reinterpret_cast<float const*>(s.from.data), s.from.rows, stride, stride, s.from.device},
+                   .ids = s.ids,
+                   .rows = words,
+                   .dim = stride});
+}
 
 }  // namespace gpups::kernels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of BatchPattern and PreparedBatch. A pattern has the distinct keys of each part, grouped by owner, and its
-// entries as a sparse matrix; batches of several steps may share it. A prepared batch adds row numbers, values of rows
-// that other ranks own, and the sums of push().
+// entries as a sparse matrix; batches of several steps may share it. A prepared batch adds the numbers of its rows in
+// this rank's shards, and the sums of push().
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "gpups/store.hpp"
-#include "kernels/number_matrix.hpp"
 
 namespace gpups::cache {
 
@@ -51,15 +50,11 @@ struct PreparedPart {
   View<Key const> keys;
   View<std::uint32_t const> positions, offsets, order, bags, bag_of;
 
-  // Set when the batch is announced, in progress().
-  Array<std::uint32_t> ids;  // (rows of this rank): their numbers in this rank's shard
+  // Set in progress(): those of owned rows when the batch is announced, those of replicas before their values arrive.
+  Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
   // Rows of other ranks, grouped by owner as in `keys`; the rows of an owner are in the order of its intent.
   Array<std::uint32_t> remote_positions;  // (rows of other ranks): their positions in this batch
-  // (rows of other ranks, dim): values from the owners, in the table's data type. Allocated when the first arrive, so
-  // that batches far ahead need memory for their keys only.
-  kernels::NumberMatrix values;
-
-  Matrix<float> pulled;  // (rows, dim), set by pull_pooled()
+  Array<std::uint32_t> replicas;          // (rows of other ranks): ids[remote_positions[i]], while the step needs them
 
   // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
@@ -67,26 +62,25 @@ struct PreparedPart {
 
   // Frees what only the batch's step needs.
   void end_step() {
-    values = {};
-    pulled = {};
+    replicas = {};
     sums = {};
   }
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
-  // REQUIRES: owner != me.
+  // REQUIRES: owner != me, here and below.
   View<std::uint32_t const> remote_positions_of(Rank owner, Rank me) const {
     return remote_positions.view().slice(first_of(owner, me), owned_by(owner));
   }
+  View<std::uint32_t const> replicas_of(Rank owner, Rank me) const {
+    return replicas.view().slice(first_of(owner, me), owned_by(owner));
+  }
+  View<std::uint32_t> ids_of(Rank owner) const { return ids.view().slice(owners[number(owner)], owned_by(owner)); }
   View<std::uint32_t const> offsets_of(Rank owner) const {  // (owned_by(owner) + 1)
     return offsets.slice(owners[number(owner)], owned_by(owner) + 1);
   }
   MatrixView<std::int64_t> sums_of(Rank owner) const {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
-  }
-  // Returns the rows of `values` that `owner` sends to rank `me`. REQUIRES: owner != me.
-  kernels::NumberView values_of(Rank owner, Rank me) const {
-    return values.view().slice(first_of(owner, me), owned_by(owner));
   }
   // Returns the position of the first row of `owner` among the rows of other ranks.
   std::size_t first_of(Rank owner, Rank me) const {
@@ -122,7 +116,6 @@ struct PreparedBatch::Impl {
   std::atomic<bool> ready = false;  // all rows can be read after `ready_event`
   Event ready_event;
   std::vector<Event> read_events;  // ends of all reads of rows; rows may change after these
-  Event pulled_event;              // PreparedPart::pulled is complete
 
   // Set by push().
   bool pushed = false;

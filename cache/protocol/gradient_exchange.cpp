@@ -173,7 +173,8 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) {
       if (part.table != table || part.applied) continue;
-      lists.push_back({.ids = part.ids, .sums = part.sums_of(state_.me), .offsets = part.offsets_of(state_.me)});
+      lists.push_back(
+          {.ids = part.ids_of(state_.me), .sums = part.sums_of(state_.me), .offsets = part.offsets_of(state_.me)});
     }
   }
   for (auto& [id, list] : state_.reader_batches) {

@@ -34,10 +34,9 @@ void RoundExecutor::announce(BatchPtr const& batch) {
   std::size_t missing = 0;
   std::vector<TableShard::ShardKeys> mine;
   for (auto& part : batch->parts) {
-    auto const own = part.owned_by(state_.me);
-    part.ids = Array<std::uint32_t>(state_.stream.device(), own);
-    mine.push_back({&state_.table(part.table), part.keys_of(state_.me), part.ids});
-    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - own);
+    part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
+    mine.push_back({&state_.table(part.table), part.keys_of(state_.me), part.ids_of(state_.me)});
+    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.owned_by(state_.me));
     for (Rank const owner : state_.others()) missing += part.owned_by(owner) > 0 ? 1 : 0;
   }
   TableShard::wait_resolve(state_.stream, mine);
@@ -225,9 +224,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
   state_.batches.erase(step);
-  if (state_.current != nullptr) {
-    for (auto& part : state_.current->parts) part.end_step();
-  }
+  if (state_.current != nullptr) values_.wait_free_replicas(*state_.current);
   state_.current = nullptr;
   on_complete(step, state_.round.all());
   check_ready(state_.round.clock());

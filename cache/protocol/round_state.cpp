@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gpups/error.hpp"
-#include "kernels/wire/gather_keys.hpp"
+#include "kernels/gather_elements.hpp"
 
 namespace gpups::cache {
 
@@ -37,8 +37,8 @@ void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
 
 Array<Key> wait_keys_on_wire(RoundState const& state, PreparedPart const& part, Rank owner) {
   Array<Key> keys(state.stream.device(), part.owned_by(owner));
-  kernels::gather_keys(state.stream,
-                       {.from = part.keys, .numbers = part.remote_positions_of(owner, state.me), .to = keys});
+  auto const positions = part.remote_positions_of(owner, state.me);
+  kernels::gather_elements(state.stream, kernels::GatherElements<Key>{part.keys, positions, keys});
   state.stream.wait();
   return keys;
 }

@@ -28,6 +28,7 @@ struct PendingBatch {
   BatchPtr batch;
   bool sent_to_owners = false;     // its intents were sent, with a round or as late fetches
   bool is_late = false;            // they were sent as late fetches
+  bool placed = false;             // its rows of other ranks have replicas
   std::size_t missing;             // value sections that have not arrived
   std::vector<Rank> unanswered{};  // owners that have not answered a late fetch
 };

@@ -1,89 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/value_exchange.hpp"
 
+#include <utility>
+
 #include "cache/protocol/countdown_callback.hpp"
+#include "kernels/gather_elements.hpp"
 #include "kernels/number_matrix.hpp"
+#include "kernels/wire/list_rows.hpp"
+#include "kernels/wire/select_above.hpp"
 
 namespace gpups::cache {
 
+// -- the owner's end --
+
+std::size_t ValueExchange::bytes_of(TableOptions const& table, std::size_t sent, std::size_t rows) {
+  if (table.refresh_compression.enabled()) return RowMirror::bytes(table, sent, rows);
+  std::size_t const values = kernels::NumberView{nullptr, sent, table.dim, table.value_type}.bytes();
+  return values + (sent < rows ? kernels::bitmap_words(rows) * sizeof(std::uint32_t) : 0);
+}
+
+// Encodes the section of a part, and sets `sent` to the number of rows in it.
+Array<std::uint8_t> ValueExchange::wait_encode(ReaderBatchId const& to, ReaderPart const& part, std::uint64_t& sent) {
+  auto& stream = state_.stream;
+  auto& shard = state_.table(part.table);
+  std::size_t const rows = part.ids.size();
+  if (shard.sends_deltas()) {
+    Matrix<float> const values(stream.device(), rows, shard.dim());
+    shard.gather(stream, part.ids, values);
+    auto changes = mirror_of(sent_mirrors_, to.first, part.table)
+                       .wait_send(stream, to.second, *part.key_list, values, residuals_.resends_all_values());
+    sent = changes.sent;
+    return std::move(*changes.bytes);
+  }
+  auto const existing = shard.wait_list_existing(stream, part.ids);
+  bool const fewer = bytes_of(shard.options(), existing.count, rows) < bytes_of(shard.options(), rows, rows);
+  sent = fewer ? existing.count : rows;
+  Array<std::uint8_t> bytes(stream.device(), bytes_of(shard.options(), sent, rows));
+  auto const ids = fewer ? existing.ids.view().slice(0, sent) : part.ids.view();
+  auto const values = shard.numbers_at(bytes, sent);
+  shard.gather_numbers(stream, ids, values);
+  if (fewer) {
+    auto* const bitmap = reinterpret_cast<std::uint32_t*>(bytes.data() + values.bytes());
+    kernels::indices_to_bitmap(stream, {.indices = existing.positions.view().slice(0, sent),
+                                        .bitmap = {bitmap, kernels::bitmap_words(rows), stream.device()}});
+  }
+  return bytes;
+}
+
 void ValueExchange::wait_send(ReaderBatchId const& to, Message message, Section section, TrafficKind kind) {
   auto const& [reader, clock] = to;
-  auto& list = state_.reader_batches.at(to);
-  struct Bytes {
-    std::uint64_t tag;
-    void const* data;
-    std::size_t size, plain;
-    std::shared_ptr<void const> keep;
-  };
-  std::vector<Bytes> sections;
-  for (std::size_t p = 0; p < list.parts.size(); ++p) {
-    auto& part = list.parts[p];
-    auto& shard = state_.table(part.table);
-    std::size_t const plain = part.ids.size() * shard.dim() * sizeof(float);
-    std::uint64_t const to_there = tag(section, static_cast<std::uint64_t>(number(clock)), p);
-    if (shard.sends_deltas() && !part.ids.empty()) {
-      auto const changes = wait_encode_changes(reader, clock, part);
-      message.sent.resize(list.parts.size());
-      message.sent[p] = changes.sent;
-      sections.push_back({to_there, changes.bytes->data(), changes.bytes->view().bytes(), plain, changes.bytes});
-    } else {
-      auto const values =
-          std::make_shared<kernels::NumberMatrix>(shard.numbers(state_.stream.device(), part.ids.size()));
-      shard.gather_numbers(state_.stream, part.ids, values->view());
-      sections.push_back({to_there, values->view().data, values->view().bytes(), plain, values});
-    }
+  auto const& parts = state_.reader_batches.at(to).parts;
+  std::vector<std::shared_ptr<Array<std::uint8_t>>> sections;
+  message.sent.resize(parts.size());
+  bool all_rows = true;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    sections.push_back(std::make_shared<Array<std::uint8_t>>());
+    if (!parts[p].ids.empty()) *sections[p] = wait_encode(to, parts[p], message.sent[p]);
+    all_rows = all_rows && message.sent[p] == parts[p].ids.size();
   }
+  if (all_rows) message.sent.clear();
   state_.messenger.send(reader, message);
-  for (auto const& s : sections) {
-    state_.messenger.count_compression(kind, s.plain, s.size);
-    state_.messenger.send_data(state_.stream, reader, s.tag, s.data, s.size, kind, s.keep);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& bytes = sections[p];
+    state_.messenger.count_compression(kind, parts[p].ids.size() * state_.table(parts[p].table).dim() * sizeof(float),
+                                       bytes->size());
+    state_.messenger.send_data(state_.stream, reader, tag(section, static_cast<std::uint64_t>(number(clock)), p),
+                               bytes->data(), bytes->size(), kind, bytes);
+  }
+}
+
+// -- the reader's end --
+
+// Gives replicas to the rows of the batch that other ranks own.
+void ValueExchange::wait_place_replicas(PreparedBatch::Impl& batch) {
+  auto& stream = state_.stream;
+  for (auto& part : batch.parts) {
+    std::size_t const rows = part.remote_positions.size();
+    if (rows == 0) continue;
+    Array<Key> const keys(stream.device(), rows);
+    kernels::gather_elements(stream, kernels::GatherElements<Key>{part.keys, part.remote_positions, keys});
+    part.replicas = Array<std::uint32_t>(stream.device(), rows);
+    state_.table(part.table).wait_place_replicas(stream, keys, part.replicas, batch.clock);
+    kernels::scatter_elements(stream, {.from = part.replicas, .positions = part.remote_positions, .to = part.ids});
+  }
+}
+
+void ValueExchange::wait_free_replicas(PreparedBatch::Impl& batch) {
+  for (auto& part : batch.parts) {
+    if (!part.replicas.empty()) {
+      state_.table(part.table).wait_free_replicas(state_.stream, part.replicas, batch.clock);
+    }
+    part.end_step();
   }
 }
 
 void ValueExchange::receive(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
                             std::function<void()> then) {
-  auto const& batch = state_.batches.at(clock).batch;
-  std::size_t sections = 0;
-  for (auto const& part : batch->parts) sections += part.owned_by(from) > 0 ? 1 : 0;
-  auto const changes = std::make_shared<std::vector<Array<std::uint8_t>>>(batch->parts.size());
-  auto const read = [this, from, clock, sections, sent, changes, then = std::move(then)] {
-    auto& here = state_.batches.at(clock);
-    for (std::size_t p = 0; p < changes->size(); ++p) {
-      if ((*changes)[p].size() > 0) wait_decode_changes(from, clock, here.batch->parts[p], (*changes)[p], sent[p]);
+  auto& pending = state_.batches.at(clock);
+  auto const& parts = pending.batch->parts;
+  auto const sections = std::make_shared<std::vector<ReceivedSection>>();
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::size_t const rows = parts[p].owned_by(from);
+    if (!sent.empty() && (sent.size() != parts.size() || sent[p] > rows)) {
+      state_.throw_peer_error(from, "sent values for other rows than were announced");
     }
-    here.missing -= sections;
+    if (rows > 0) sections->push_back({.part = p, .sent = sent.empty() ? rows : sent[p]});
+  }
+  if (!std::exchange(pending.placed, true)) wait_place_replicas(*pending.batch);
+  auto const taken = countdown_callback(sections->size(), [this, from, clock, sections, then = std::move(then)] {
+    for (auto const& each : *sections) wait_decode(from, clock, each);
+    state_.batches.at(clock).missing -= sections->size();
     then();
-  };
-  auto const taken = countdown_callback(sections, read);
-  for (std::size_t p = 0; p < batch->parts.size(); ++p) {
-    auto const& part = batch->parts[p];
-    std::size_t const rows = part.owned_by(from);
-    if (rows == 0) continue;
-    auto const& table = state_.table(part.table);
-    std::uint64_t const from_there = tag(section, static_cast<std::uint64_t>(number(clock)), p);
-    if (table.sends_deltas()) {
-      if (sent.size() != batch->parts.size() || sent[p] > rows)
-        state_.throw_peer_error(from, "sent values for other rows than were announced");
-      std::size_t const bytes = RowMirror::bytes(table.options(), sent[p], rows);
-      auto const allocate = [changes, p, device = state_.stream.device(), bytes] {
-        (*changes)[p] = Array<std::uint8_t>(device, bytes);
-        return (*changes)[p].data();
-      };
-      state_.messenger.receive_data(state_.stream, from, from_there, bytes, allocate, taken);
-    } else {
-      state_.messenger.receive_data(
-          state_.stream, from, from_there, table.bytes_of_numbers(rows),
-          [this, from, batch, p] { return values_from(from, batch->parts[p]).data; }, taken);
-    }
+  });
+  for (auto& each : *sections) {
+    auto const& part = parts[each.part];
+    std::size_t const bytes = bytes_of(state_.table(part.table).options(), each.sent, part.owned_by(from));
+    auto const allocate = [sections, &each, device = state_.stream.device(), bytes] {
+      each.bytes = Array<std::uint8_t>(device, bytes);
+      return each.bytes.data();
+    };
+    state_.messenger.receive_data(state_.stream, from,
+                                  tag(section, static_cast<std::uint64_t>(number(clock)), each.part), bytes, allocate,
+                                  taken);
   }
 }
 
-// Returns the place of an owner's rows in the batch, which is allocated at the first call.
-kernels::NumberView ValueExchange::values_from(Rank owner, PreparedPart& part) {
-  if (part.values.view().rows == 0) {
-    part.values = state_.table(part.table).numbers(state_.stream.device(), part.rows - part.owned_by(state_.me));
+void ValueExchange::wait_decode(Rank owner, Clock clock, ReceivedSection const& section) {
+  auto& stream = state_.stream;
+  auto& part = state_.batches.at(clock).batch->parts[section.part];
+  auto& shard = state_.table(part.table);
+  if (shard.sends_deltas()) return wait_decode_changes(owner, clock, part, section);
+  auto const replicas = part.replicas_of(owner, state_.me);
+  auto const values = shard.numbers_at(section.bytes, section.sent);
+  if (section.sent == replicas.size()) return shard.set_replicas(stream, replicas, values);
+
+  std::size_t const rows = replicas.size();
+  View<std::uint32_t const> const bitmap(reinterpret_cast<std::uint32_t const*>(section.bytes.data() + values.bytes()),
+                                         kernels::bitmap_words(rows), stream.device());
+  Array<std::uint32_t> const sent(stream.device(), rows), others(stream.device(), rows);
+  std::size_t const marked =
+      kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = sent});
+  if (marked != section.sent) {
+    state_.throw_peer_error(owner, "sent values of a different number of rows than its message says");
   }
-  return part.values_of(owner, state_.me);
+  kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = others, .marked = false});
+  auto const initial = others.view().slice(0, rows - marked);
+  shard.set_replicas(stream, sent.view().slice(0, marked), values);
+  shard.init_replicas(stream, initial, shard.wait_keys_of(stream, initial));
 }
 
 // -- mirrors --
@@ -94,22 +157,16 @@ RowMirror& ValueExchange::mirror_of(Mirrors& all, Rank peer, TableId table) {
   return *mirror;
 }
 
-RowMirror::Changes ValueExchange::wait_encode_changes(Rank reader, Clock clock, ReaderPart& part) {
+void ValueExchange::wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, ReceivedSection const& section) {
+  auto& stream = state_.stream;
   auto& shard = state_.table(part.table);
-  Matrix<float> const values(state_.stream.device(), part.ids.size(), shard.dim());
-  shard.gather(state_.stream, part.ids, values);
-  return mirror_of(sent_mirrors_, reader, part.table)
-      .wait_send(state_.stream, clock, *part.key_list, values, residuals_.resends_all_values());
-}
-
-void ValueExchange::wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, View<std::uint8_t const> section,
-                                        std::size_t sent) {
-  auto const values = values_from(owner, part);
-  MatrixView<float> const out(values.flat<float>().data(), values.rows, values.columns, values.stride(), values.device);
+  auto const replicas = part.replicas_of(owner, state_.me);
+  Matrix<float> const values(stream.device(), replicas.size(), shard.dim());
   if (!mirror_of(received_mirrors_, owner, part.table)
-           .wait_read(state_.stream, clock, wait_keys_on_wire(state_, part, owner), section, sent, out)) {
+           .wait_read(stream, clock, wait_keys_on_wire(state_, part, owner), section.bytes, section.sent, values)) {
     state_.throw_peer_error(owner, "sent values of a different number of rows than its message says");
   }
+  shard.set_replicas(stream, replicas, values);
 }
 
 void ValueExchange::wait_drop(TableId table, View<Key const> keys) {

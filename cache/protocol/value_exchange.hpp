@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of rows: sends those of this rank's rows to readers, and receives those of other ranks' rows. Tables with
-// refresh compression send changes against mirrors, other tables send whole values.
+// refresh compression send changes against mirrors. Other tables send whole values, but for rows that no step has
+// updated yet: readers compute their initial values.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,21 @@ class ValueExchange {
   // residuals: says when all changed values are sent, ignoring the filter. Both references must outlive this object.
   ValueExchange(RoundState& state, ResidualExchange const& residuals) : state_(state), residuals_(residuals) {}
 
+  // Returns the size in bytes of a section that has `sent` of `rows` rows of a table: their values and, if not all rows
+  // are sent or the table has refresh compression, a bitmap of the sent rows.
+  static std::size_t bytes_of(TableOptions const& table, std::size_t sent, std::size_t rows);
+
   // Sends the values of the rows that a rank reads at a clock. message: the header, in which this function sets the
   // numbers of rows.
   void wait_send(ReaderBatchId const& to, Message message, Section section, TrafficKind kind);
 
   // Receives the values that an owner sends for this rank's batch of a clock, and then calls `then`. sent: from the
-  // header.
+  // header. The first call for a clock places the replicas of the batch.
   void receive(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
                std::function<void()> then);
+
+  // Frees the replicas that no later step uses, and what only the batch's step needs, when the step is complete.
+  void wait_free_replicas(PreparedBatch::Impl& batch);
 
   // Drops the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
@@ -42,11 +50,16 @@ class ValueExchange {
  private:
   using Mirrors = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowMirror>>;
 
-  kernels::NumberView values_from(Rank owner, PreparedPart& part);
+  // A section that has arrived, for the replicas of one owner in one part.
+  struct ReceivedSection {
+    std::size_t part = 0, sent = 0;  // rows that it has
+    Array<std::uint8_t> bytes{};
+  };
+  void wait_place_replicas(PreparedBatch::Impl& batch);
+  Array<std::uint8_t> wait_encode(ReaderBatchId const& to, ReaderPart const& part, std::uint64_t& sent);
+  void wait_decode(Rank owner, Clock clock, ReceivedSection const& section);
+  void wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, ReceivedSection const& section);
   RowMirror& mirror_of(Mirrors& all, Rank peer, TableId table);
-  RowMirror::Changes wait_encode_changes(Rank reader, Clock clock, ReaderPart& part);
-  void wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, View<std::uint8_t const> section,
-                           std::size_t sent);
 
   RoundState& state_;
   ResidualExchange const& residuals_;

@@ -15,6 +15,7 @@
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/replica_uses.hpp"
 #include "kernels/row_lifecycle.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/sum_and_update.hpp"
@@ -43,7 +44,16 @@ void TableShard::allocate(Device device) {
   values_ = {device, options_.dim, options_.value_type};
   state_ = {device, state_columns_};
   lifecycle_ = {device, kernels::kLifecycleWords, kernels::NewRows::kZero};
+  uses_ = {device, 1, kernels::NewRows::kZero};  // kOwned
   mark_ = {device, 1, kernels::NewRows::kZero};
+}
+
+void TableShard::wait_make_room(Stream& stream) {
+  std::size_t const rows = index_.ids_end();
+  values_.reserve(stream, rows);
+  state_.reserve(stream, rows);
+  lifecycle_.reserve(stream, rows);
+  uses_.reserve(stream, rows);
 }
 
 Array<Key> TableShard::keys_of(Stream& stream, View<std::uint32_t const> ids) const {
@@ -257,7 +267,9 @@ std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age
 
 void TableShard::wait_reclaim(Stream& stream) {
   auto const end = static_cast<std::uint32_t>(index_.ids_end());
-  index_.wait_erase_ids(stream, wait_select(stream, 0, end, kernels::RowStatus::kFree));
+  auto const free = wait_select(stream, 0, end, kernels::RowStatus::kFree);
+  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = free, .word = kernels::kOwned});
+  index_.wait_erase_ids(stream, free);
 }
 
 TableShard::Digest TableShard::wait_digest(Stream& stream) const {

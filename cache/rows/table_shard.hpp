@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shard of a table: the rows that this rank owns.
+// The shard of a table: the rows that this rank owns, and replicas of rows that other ranks own.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,9 @@ struct RowSums {
 // of its admission_count-th occurrence, or from an assign. Sizes, hashes and scans do not include rows that are only
 // reserved.
 //
+// A replica is a copy of a row that another rank owns, while a step of this rank uses it. It has a row number and a
+// value like an owned row, so that batches read both in the same way; it is not part of sizes, hashes and scans either.
+//
 // Threads: for the thread that makes progress. gather() may be called by another thread for rows that do not change
 // meanwhile. Functions with `wait` in their names block until `stream` is done.
 class TableShard {
@@ -55,8 +58,7 @@ class TableShard {
   // Returns true if owners need the number of occurrences of each row, for admission.
   bool counts_occurrences() const { return options_.admission_count > 1; }
 
-  // Returns true if readers receive changes against mirrors instead of whole values. Received values are floats then,
-  // for every data type.
+  // Returns true if readers receive changes against mirrors instead of whole values.
   bool sends_deltas() const { return options_.refresh_compression.enabled(); }
 
   // Writes the row number of keys[i] to ids[i], and reserves rows with initial values for new keys. Keys may repeat.
@@ -81,18 +83,37 @@ class TableShard {
   // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
-  // Returns uninitialised memory for `rows` rows in the number format in which values are sent, and its size.
-  kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
-    return {device, rows, options_.dim, type_of_numbers()};
-  }
-  std::size_t bytes_of_numbers(std::size_t rows) const {
-    return kernels::NumberView{nullptr, rows, options_.dim, type_of_numbers()}.bytes();
+  // Returns the `rows` rows that begin at `bytes`, in the table's data type.
+  kernels::NumberView numbers_at(View<std::uint8_t const> bytes, std::size_t rows) const {
+    auto* const data = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(bytes.data()));
+    return {data, rows, options_.dim, options_.value_type, bytes.device()};
   }
   // Copies row ids[i] to row i of `out` in the table's data type, without padding. Queued on `stream`.
   void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
 
   // Returns the values of all rows, for kernels that read rows by number. The rules of gather() apply.
   kernels::TypedRows values() const { return values_.const_ref(); }
+
+  // -- replicas --
+
+  // Writes the row numbers of rows that other ranks own to `ids`, and marks them as used by step `clock`. Replicas that
+  // are new have undefined values. keys: (n), distinct.
+  void wait_place_replicas(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, Clock clock);
+  // Sets the values of replicas: received numbers, (n, dim); floats, (n, dim), which are rounded to the table's data
+  // type; or initial values. Queued on `stream`.
+  void set_replicas(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView values);
+  void set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values);
+  void init_replicas(Stream& stream, View<std::uint32_t const> ids, View<Key const> keys);
+  // Frees those of the replicas whose last use is step `clock`.
+  void wait_free_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock);
+
+  // Lists the owned rows that exist: their positions in `ids` and their numbers, (count) each. The others have initial
+  // values.
+  struct ExistingRows {
+    Array<std::uint32_t> positions, ids;
+    std::size_t count = 0;
+  };
+  ExistingRows wait_list_existing(Stream& stream, View<std::uint32_t const> ids) const;
 
   // Applies a step: sums the gradients of each row over all lists, and updates each row once, if its occurrences have
   // reached admission_count. samples: of the step over all ranks; the sums are divided by it. Throws Error with the key
@@ -126,8 +147,8 @@ class TableShard {
   // Marks the rows as erased whose last update, or last occurrence before admission, is more than `age` steps before
   // `now`. Returns how many of them existed.
   std::size_t wait_expire(Stream& stream, Clock now, std::uint32_t age);
-  // Removes the keys of erased rows and of rows that are only reserved from the index. Their row numbers are reused for
-  // new keys. REQUIRES: no announced batch has row numbers.
+  // Removes the keys of erased rows, of replicas and of rows that are only reserved from the index. Their row numbers
+  // are reused for new keys. REQUIRES: no announced batch has row numbers.
   void wait_reclaim(Stream& stream);
 
   // Returns a hash of the existing rows, which does not depend on their order, and their number.
@@ -163,7 +184,6 @@ class TableShard {
   std::size_t state_columns() const { return state_columns_; }
 
  private:
-  DataType type_of_numbers() const { return sends_deltas() ? DataType::kFloat : options_.value_type; }
   // A list of keys of which `count` entries have no row; their ids are kNoRow.
   struct MissingKeys {
     ShardKeys of;
@@ -172,6 +192,8 @@ class TableShard {
   // Reserves rows for the missing keys. tables: one list for each shard.
   static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);
   void wait_reserve(Stream& stream, MissingKeys const& missing);
+  // Makes room for all row numbers of the index.
+  void wait_make_room(Stream& stream);
   // Queued on `stream`.
   Array<Key> keys_of(Stream& stream, View<std::uint32_t const> ids) const;
   // Merges lists into one list of distinct rows, in the memory of `merged` and `merged_sums`.
@@ -193,6 +215,7 @@ class TableShard {
   kernels::ValueStorage values_;
   kernels::RowStorage<float> state_;
   kernels::RowStorage<std::uint32_t> lifecycle_;  // see kernels/row_lifecycle.hpp
+  kernels::RowStorage<std::uint32_t> uses_;       // see kernels/replica_uses.hpp
   kernels::RowStorage<std::uint64_t> mark_;       // position of a row in a merged list, or presence in a list
   std::uint32_t epoch_ = 0;                       // the epoch of current marks
 };

@@ -84,10 +84,7 @@ void TableShard::wait_reserve(Stream& stream, MissingKeys const& missing) try {
   auto const& [shard, keys, ids] = missing.of;
   auto const new_ids = index_.wait_insert(stream, keys, ids, missing.count);
   if (new_ids.empty()) return;
-  std::size_t const rows = index_.ids_end();
-  values_.reserve(stream, rows);
-  state_.reserve(stream, rows);
-  lifecycle_.reserve(stream, rows);
+  wait_make_room(stream);
   auto const new_keys = keys_of(stream, new_ids);
   kernels::init_rows(stream, {.ids = new_ids,
                               .keys = new_keys,

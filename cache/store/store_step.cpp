@@ -8,10 +8,8 @@
 #include "cache/store/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/find_pooled.hpp"
-#include "kernels/gather_pooled.hpp"
 #include "kernels/memory_scope.hpp"
 #include "kernels/require_memory.hpp"
-#include "kernels/scatter_numbers.hpp"
 #include "kernels/sum_and_update.hpp"
 
 namespace gpups {
@@ -147,12 +145,7 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
         "padding): use a gpups::Matrix of at least that size",
         rows[p].rows(), rows[p].columns(), rows[p].stride(), part.rows, shard.dim());
     require_here(stream, rows[p], "pull", "rows");
-    std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
-    shard.gather(stream, part.ids, rows[p].slice(first, own));
-    if (own < part.rows) {
-      kernels::scatter_numbers(stream,
-                               {.from = part.values.view(), .positions = part.remote_positions, .out = rows[p]});
-    }
+    shard.gather(stream, part.ids, rows[p]);
   }
   batch.impl()->read_events.push_back(stream.record());
 }
@@ -184,39 +177,15 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
                 "pull_pooled() was called with {} coefficients for {} entries (each entry needs one): give one for "
                 "each entry, or none",
                 coefficients.size(), pooled.entries);
-  if (pooled.owned_by(rank()) == pooled.rows) {  // this rank owns all rows: no copy is needed
-    stream.after(batch.impl()->ready_event);
-    kernels::PooledTable const table{.rows = impl_->shard(pooled.table).values(),
-                                     .ids = pooled.ids,
-                                     .positions = pooled.positions,
-                                     .offsets = pooled.bags,
-                                     .weights = coefficients,
-                                     .mean = pooling == Pooling::kMean,
-                                     .out = out};
-    kernels::find_pooled(stream, {{&table, 1}});
-    batch.impl()->read_events.push_back(stream.record());
-    return;
-  }
-  auto& rows = batch.impl()->parts[part].pulled;
-  if (rows.rows() == 0 && pooled.rows > 0) {
-    rows = Matrix<float>(stream.device(), pooled.rows, out.columns());
-    std::vector<MatrixView<float>> all;
-    for (auto& each : batch.impl()->parts) {
-      if (each.pulled.rows() < each.rows) {
-        each.pulled = Matrix<float>(stream.device(), each.rows, impl_->shard(each.table).dim());
-      }
-      all.push_back(each.pulled);
-    }
-    pull(stream, batch, all);
-    batch.impl()->pulled_event = stream.record();
-  }
-  stream.after(batch.impl()->pulled_event);
-  kernels::gather_pooled(stream, {.rows = rows,
-                                  .positions = pooled.positions,
-                                  .offsets = pooled.bags,
-                                  .mean = pooling == Pooling::kMean,
-                                  .out = out,
-                                  .coefficients = coefficients});
+  stream.after(batch.impl()->ready_event);
+  kernels::PooledTable const table{.rows = impl_->shard(pooled.table).values(),
+                                   .ids = pooled.ids,
+                                   .positions = pooled.positions,
+                                   .offsets = pooled.bags,
+                                   .weights = coefficients,
+                                   .mean = pooling == Pooling::kMean,
+                                   .out = out};
+  kernels::find_pooled(stream, {{&table, 1}});
   batch.impl()->read_events.push_back(stream.record());
 }
 

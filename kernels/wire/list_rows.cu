@@ -33,7 +33,8 @@ void run(Exec<S> ex, ListMarkedCounted const& counted) {
   ListMarked const l = counted.list;
   GPUPS_ASSERT(l.taken.size() >= l.n && l.bitmap.size() >= bitmap_words(l.n));
   *counted.count = wait_compact(
-      ex, l.taken.device(), l.n, [l] GPUPS_FN(std::size_t i) { return (l.bitmap[i / 32] >> (i % 32) & 1U) != 0; },
+      ex, l.taken.device(), l.n,
+      [l] GPUPS_FN(std::size_t i) { return ((l.bitmap[i / 32] >> (i % 32) & 1U) != 0) == l.marked; },
       [l] GPUPS_FN(std::size_t i, std::uint32_t rank) {
         l.taken[rank] = l.from.empty() ? static_cast<std::uint32_t>(i) : l.from[i];
       });

@@ -27,6 +27,7 @@ struct ListMarked {
   std::size_t n;
   View<std::uint32_t const> from;  // (n), or empty
   View<std::uint32_t> taken;       // (n)
+  bool marked = true;              // false: lists those whose bit is not set
 };
 std::size_t wait_list_marked(Stream& stream, ListMarked const& arguments);
 

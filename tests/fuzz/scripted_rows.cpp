@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cache/feedback/row_mirror.hpp"
+#include "cache/protocol/value_exchange.hpp"
 #include "cache/wire/gradient_section.hpp"
-#include "kernels/number_matrix.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 
 namespace gpups::fuzz {
@@ -24,12 +23,6 @@ std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
   std::vector<std::uint8_t> list(5 + times * sizeof key, 0);  // none of them is known
   for (std::size_t i = 0; i < times; ++i) std::memcpy(list.data() + 5 + i * sizeof key, &key, sizeof key);
   return list;
-}
-
-// Returns the bytes of `rows` rows in the data type of their table.
-std::size_t kept_bytes(TableId table, std::size_t rows) {
-  auto const options = options_of(table);
-  return kernels::NumberView{nullptr, rows, options.dim, options.value_type, {}}.bytes();
 }
 
 }  // namespace
@@ -97,23 +90,23 @@ std::vector<ScriptedPeer::FlushedRows> ScriptedPeer::add_flushed(Message& messag
   return lists;
 }
 
-// Returns how many rows of each part have changed; empty if no part is of a table with refresh compression.
+// Returns how many rows of each part are sent; empty: all.
 std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
   std::vector<std::uint64_t> sent(intent.parts.size(), 0);
-  bool changes = false;
+  bool fewer = script_.rarely(64);
+  for (auto const& [table, keys] : intent.parts) fewer = fewer || options_of(table).refresh_compression.enabled();
   for (std::size_t p = 0; p < sent.size(); ++p) {
-    auto const& [table, keys] = intent.parts[p];
-    if (!options_of(table).refresh_compression.enabled() || keys == 0) continue;
-    changes = true;
+    auto const keys = intent.parts[p].keys;
+    if (keys == 0) continue;
     sent[p] = exact_ || !script_.rarely(32) ? script_.byte() % (std::min(keys, kBytesMax) + 1) : script_.number();
   }
-  return changes ? sent : std::vector<std::uint64_t>();
+  return fewer ? sent : std::vector<std::uint64_t>();
 }
 
-// Returns any bytes as codes, and marks of the first rows.
+// Returns any bytes as codes or values, and marks of the first rows.
 std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t rows, std::uint64_t sent) {
   if (sent > rows) return std::vector<std::uint8_t>(script_.byte());
-  std::vector<std::uint8_t> bytes(cache::RowMirror::bytes(options_of(table), sent, rows), script_.byte());
+  std::vector<std::uint8_t> bytes(cache::ValueExchange::bytes_of(options_of(table), sent, rows), script_.byte());
   std::size_t const marks = (rows + 31) / 32 * 4;
   auto const head = bytes.end() - static_cast<std::ptrdiff_t>(std::min(marks, bytes.size()));
   std::fill(head, bytes.end(), std::uint8_t{0});
@@ -127,9 +120,8 @@ void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
     if (keys == 0 || keys >= kBytesMax) continue;
-    bool const changes = enabled(table) && p < sent.size();
     wires_.receive_data(tag(section, static_cast<std::uint64_t>(clock), p),
-                        changes ? cache::RowMirror::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
+                        cache::ValueExchange::bytes_of(options_of(table), p < sent.size() ? sent[p] : keys, keys));
   }
 }
 
@@ -139,10 +131,11 @@ void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_
     auto const& [table, keys] = intent.parts[p];
     auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
     if (keys == 0) continue;
-    if (enabled(table)) {
-      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), p < sent.size() ? sent[p] : 0));
+    std::uint64_t const rows = p < sent.size() ? sent[p] : keys;
+    if (rows == keys && !enabled(table)) {
+      send_data(there, cache::ValueExchange::bytes_of(options_of(table), keys, keys));
     } else {
-      send_data(there, kept_bytes(table, keys));
+      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), rows));
     }
   }
 }

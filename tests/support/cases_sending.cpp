@@ -89,69 +89,52 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// The bits of numbers of a type, and their values.
-struct Received {
-  Bits bits;
-  std::vector<float> floats;
-};
-
-template <class T>
-Received numbers_of(Random& random, std::size_t rows, std::size_t dim) {
-  Received r{random_numbers<T>(random, rows, dim, (dim + 1) / 2 * 2), {}};
-  for (std::uint16_t bits : r.bits) r.floats.push_back(static_cast<float>(number_of<T>(bits)));
-  return r;
-}
-template <>
-Received numbers_of<float>(Random& random, std::size_t rows, std::size_t dim) {
-  Received r;
-  for (std::size_t i = 0; i < rows * dim; ++i) r.floats.push_back(static_cast<float>(uniform(random)));
-  r.bits.resize(2 * r.floats.size());
-  if (!r.bits.empty()) std::memcpy(r.bits.data(), r.floats.data(), 4 * r.floats.size());
-  return r;
-}
-
 template <class T>
 Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
-    Received numbers;
+    std::size_t kept_stride, sent_stride;
+    Bits bits, before;
+    std::vector<std::uint32_t> ids;
     kernels::NumberMatrix from;
-    std::vector<std::uint32_t> places;
-    Array<std::uint32_t> places_there;
-    std::vector<float> before;
-    Matrix<float> out;
+    Array<std::uint32_t> ids_there;
+    kernels::RowStorage<T> storage;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
-  std::size_t const rows = size.n + 7, stride = row_stride(size.dim);
-  s->numbers = numbers_of<T>(random, size.n, size.dim);
-  s->from = received<T>(stream, s->numbers.bits, size.n, size.dim);
-  s->places = distinct_ids(random, size.n, rows);
-  s->places_there = to_device(stream, s->places);
-  s->before = std::vector<float>(rows * stride, 9);
-  s->out = matrix(stream, s->before, rows, size.dim);
+  std::size_t const count = size.n + 7;
+  s->kept_stride = kernels::row_stride(size.dim, kernels::kNumberType<T>);
+  s->sent_stride = (size.dim + 1) / 2 * 2;
+  s->bits = random_numbers<T>(random, size.n, size.dim, s->sent_stride);
+  s->before = Bits(count * s->kept_stride, 9);
+  s->ids = distinct_ids(random, size.n, count);
+  s->from = received<T>(stream, s->bits, size.n, size.dim);
+  s->ids_there = to_device(stream, s->ids);
+  s->storage = rows(stream, std::vector<T>(s->before.size(), T{9}), count, s->kept_stride);
 
   Problem p;
   p.entries = size.n;
-  p.bytes = s->numbers.bits.size() * 2 + size.n * (stride * 4 + 4);
-  p.run = [s](Stream& on) { kernels::scatter_numbers(on, {s->from.view(), s->places_there, s->out}); };
-  p.wrong = [s, size, stride](Stream& on) {
+  p.bytes = size.n * (s->sent_stride * 2 + s->kept_stride * 2 + 4);
+  p.run = [s](Stream& on) { kernels::scatter_numbers(on, {s->from.view(), s->ids_there, s->storage.ref()}); };
+  p.wrong = [s, count](Stream& on) {
     auto want = s->before;
-    std::size_t const sent = std::is_same_v<T, float> ? size.dim : (size.dim + 1) / 2 * 2;
-    for (std::size_t i = 0; i < size.n; ++i) {
-      for (std::size_t j = 0; j < stride; ++j) {
-        want[s->places[i] * stride + j] = j < size.dim ? s->numbers.floats[i * sent + j] : 0;
+    for (std::size_t i = 0; i < s->ids.size(); ++i) {
+      for (std::size_t j = 0; j < s->kept_stride; ++j) {
+        want[s->ids[i] * s->kept_stride + j] = j < s->sent_stride ? s->bits[i * s->sent_stride + j] : 0;
       }
     }
-    return differ("out", to_host(on, s->out.view().flat()), want);
+    Bits got;
+    for (T const number : to_host(on, s->storage.ref(), count)) got.push_back(number.bits);
+    return differ("rows", got, want);
   };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view().flat())); };
+  p.bits = [s, count](Stream& on) { return bytes_of(to_host(on, s->storage.ref(), count)); };
   return p;
 }
 
 constexpr KernelCase kCases[] = {
-    {"gather_numbers_bfloat16", gather_numbers<BFloat16>}, {"gather_numbers_half", gather_numbers<Half>},
-    {"place_numbers_bfloat16", scatter_numbers<BFloat16>}, {"place_numbers_half", scatter_numbers<Half>},
-    {"place_numbers_float", scatter_numbers<float>},
+    {"gather_numbers_bfloat16", gather_numbers<BFloat16>},
+    {"gather_numbers_half", gather_numbers<Half>},
+    {"scatter_numbers_bfloat16", scatter_numbers<BFloat16>},
+    {"scatter_numbers_half", scatter_numbers<Half>},
 };
 
 }  // namespace
