@@ -8,6 +8,7 @@
 
 #include "gpups/array.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 
 #ifdef __CUDACC__
 #include <cub/device/device_scan.cuh>
@@ -28,20 +29,18 @@ std::size_t wait_compact(DeviceExec ex, Device device, std::size_t n, Pick pick,
   Array<std::uint32_t> ranks(device, n + 1);
   std::uint32_t* const rank = ranks.data();
   each(ex, n + 1, [=] GPUPS_FN(std::size_t i) { rank[i] = i < n && pick(i) ? 1 : 0; });
-  auto const scratch = run_with_scratch(device, [&](void* memory, std::size_t& bytes) {
+  auto const scratch = run_with_scratch(ex, device, [&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, rank, rank, static_cast<std::int64_t>(n + 1), stream);
   });
   each(ex, n, [=] GPUPS_FN(std::size_t i) {
     if (rank[i + 1] != rank[i]) emit(i, rank[i]);
   });
-  std::uint32_t count = 0;
-  check_cuda(cudaMemcpyAsync(&count, rank + n, sizeof count, cudaMemcpyDeviceToHost, stream), "reading a count");
-  check_cuda(cudaStreamSynchronize(stream), "waiting for a count");
-  return count;
+  return wait_read(ex, rank + n, "reading a count");
 }
 #else
 template <class Pick, class Emit>
 std::size_t wait_compact(HostExec ex, Device, std::size_t n, Pick pick, Emit emit) {
+  if (n == 0) return 0;
   std::size_t const blocks = (n + kBlockElements - 1) / kBlockElements;
   auto const end = [=](std::size_t block) {
     return (block + 1) * kBlockElements < n ? (block + 1) * kBlockElements : n;
@@ -60,6 +59,7 @@ std::size_t wait_compact(HostExec ex, Device, std::size_t n, Pick pick, Emit emi
       if (pick(i)) emit(i, static_cast<std::uint32_t>(rank++));
     }
   });
+  wait_for(ex, "waiting for a count");
   return start[blocks];
 }
 #endif

@@ -14,7 +14,8 @@ namespace gpups::kernels {
 // Calls call(scratch, bytes), a function of CUB, twice: first to get the size of its scratch memory, then to queue its
 // work. Returns the memory, which must be kept until the stream has done the work.
 template <class Call>
-Array<std::byte> run_with_scratch(Device device, Call call) {
+Array<std::byte> run_with_scratch(DeviceExec ex, Device device, Call call) {
+  ex.counters->count_launch();
   std::size_t bytes = 0;
   check_cuda(call(nullptr, bytes), "sizing scratch memory");
   Array<std::byte> scratch(device, bytes == 0 ? 1 : bytes);
@@ -25,7 +26,7 @@ Array<std::byte> run_with_scratch(Device device, Call call) {
 // Scratch memory for queued work. Must be kept until the stream has done the work.
 class QueuedScratch {
  public:
-  explicit QueuedScratch(Device device) : device_(device) {}
+  QueuedScratch(DeviceExec ex, Device device) : ex_(ex), device_(device) {}
 
   // Returns memory for `size` elements.
   template <class T>
@@ -35,10 +36,11 @@ class QueuedScratch {
   // Queues an algorithm of CUB, see run_with_scratch().
   template <class Call>
   void run(Call call) {
-    blocks_.push_back(run_with_scratch(device_, call));
+    blocks_.push_back(run_with_scratch(ex_, device_, call));
   }
 
  private:
+  DeviceExec ex_;
   Device device_;
   std::vector<Array<std::byte>> blocks_;
 };

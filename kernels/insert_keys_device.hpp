@@ -9,6 +9,7 @@
 #include "kernels/compact.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 
 namespace gpups::kernels {
 
@@ -58,7 +59,7 @@ inline void insert_keys(DeviceExec ex, InsertKeys const& f) {
     if ((ids[i] & kNewKey) != 0) ids[i] = ids[ids[i] & ~kNewKey];
   });
   // The stream uses `places`, which is freed on return.
-  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ex.stream)), "waiting for new keys");
+  wait_for(ex, "waiting for new keys");
 }
 
 }  // namespace gpups::kernels

@@ -11,6 +11,7 @@
 #include "kernels/index_keys.hpp"
 #include "kernels/insert_share_host.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 
 namespace gpups::kernels {
 
@@ -134,6 +135,7 @@ class PartInsertion {
 };
 
 inline void insert_keys(HostExec ex, InsertKeys const& f) {
+  wait_for(ex, "waiting for new keys");
   constexpr std::size_t kKeysOfThread = std::size_t{1} << 11;
   std::size_t const n = f.index.keys.size();
   std::size_t const threads = std::min<std::size_t>(static_cast<std::size_t>(ex.arena->threads()), kSharesMax);

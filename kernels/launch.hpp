@@ -234,6 +234,7 @@ inline unsigned grid_size(std::size_t threads) {
 template <class F>
 void each(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
+  ex.counters->count_launch();
   each_kernel<<<grid_size(n), kBlockThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
@@ -241,6 +242,7 @@ void each(DeviceExec ex, std::size_t n, F f) {
 template <class F>
 void each_row(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
+  ex.counters->count_launch();
   each_row_kernel<<<grid_size(n * kLanes), kBlockThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
@@ -259,6 +261,7 @@ template <unsigned Threads = kBlockThreadsMax, class F>
 void each_block(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
   auto const blocks = static_cast<unsigned>(n < 2048 ? n : 2048);
+  ex.counters->count_launch();
   each_block_kernel<Threads><<<blocks, Threads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
   check_cuda(cudaGetLastError(), "launching a kernel");
 }

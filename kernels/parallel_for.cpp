@@ -41,6 +41,7 @@ void parallel_for(Stream& stream, std::size_t n, FunctionRef<void(Stream& part, 
   if (!stream.device().is_host()) {
     for (std::size_t i = 0; i < n; ++i) first.guard(i, [&] { body(stream, i); });
   } else {
+    stream.impl().counters->count_launch();
     stream.impl().arena->blocks(n, [&](std::size_t i) {
       first.guard(i, [&] {
         Stream part(Device::host(), 1);

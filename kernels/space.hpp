@@ -7,6 +7,7 @@
 #include "gpups/stream.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/cuda_runtime.hpp"
+#include "kernels/stream_counters.hpp"
 
 namespace gpups::kernels {
 
@@ -20,11 +21,13 @@ struct Exec;
 template <>
 struct Exec<Space::kHost> {
   Arena* arena;
+  StreamCounters* counters;
 };
 template <>
 struct Exec<Space::kDevice> {
   void* stream;                    // cudaStream_t
   std::shared_ptr<void>* library;  // data that a library keeps for the stream; null before its first use
+  StreamCounters* counters;
 };
 using HostExec = Exec<Space::kHost>;
 using DeviceExec = Exec<Space::kDevice>;
@@ -37,6 +40,7 @@ using NativeExec = HostExec;
 #endif
 
 // Return what bodies need on the device of a stream. While a body runs on a GPU, that device must be the current one.
+// host_exec() counts a launch.
 HostExec host_exec(Stream const& stream);
 DeviceExec device_exec(Stream const& stream);
 

@@ -59,6 +59,7 @@ Stream Stream::sibling() const {
   std::shared_ptr<Impl> impl(new Impl);
   impl->device = impl_->device;
   impl->arena = impl_->arena;
+  impl->counters = impl_->counters;
   impl->create();
   return Stream(std::move(impl));
 }
@@ -68,6 +69,7 @@ int Stream::threads() const { return impl_->arena->threads(); }
 void* Stream::native() const { return impl_->cuda; }
 
 void Stream::wait() {
+  impl_->counters->count_wait();
   if (!impl_->device.is_host()) cuda::wait_stream(impl_->device.index, impl_->cuda);
 }
 
@@ -95,8 +97,15 @@ void throw_moved_from(char const* kind) {
 
 namespace kernels {
 
-HostExec host_exec(Stream const& stream) { return {stream.impl().arena.get()}; }
-DeviceExec device_exec(Stream const& stream) { return {stream.native(), &stream.impl().library}; }
+HostExec host_exec(Stream const& stream) {
+  auto const& impl = stream.impl();
+  impl.counters->count_launch();
+  return {impl.arena.get(), impl.counters.get()};
+}
+DeviceExec device_exec(Stream const& stream) {
+  auto& impl = stream.impl();
+  return {impl.cuda, &impl.library, impl.counters.get()};
+}
 
 }  // namespace kernels
 }  // namespace gpups

@@ -16,6 +16,7 @@
 #include "kernels/first_entries_device.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups::kernels {
@@ -109,26 +110,23 @@ inline std::vector<DevicePart> list_parts(UniqueKeys const& u, cudaStream_t stre
 inline void unique_keys(DeviceExec ex, UniqueKeys const& u) {
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   std::vector<DevicePart> const list = list_parts(u, stream);
-  if (list.empty()) return check_cuda(cudaStreamSynchronize(stream), "waiting for offsets");
+  if (list.empty()) return wait_for(ex, "waiting for offsets");
 
   std::size_t const entries = list.back().last;
   EntryOrder const order(entries, list.size(), u.homes);
   std::size_t const home_count = u.homes + std::size_t{1};
   std::vector<std::uint32_t> found(list.size() * home_count);
-  QueuedScratch scratch(u.parts.front().unique.device());
+  QueuedScratch scratch(ex, u.parts.front().unique.device());
   auto* const there = scratch.array<DevicePart>(list.size());
   auto* const home_offsets = scratch.array<std::uint32_t>(found.size());
-  check_cuda(cudaMemcpyAsync(there, list.data(), list.size() * sizeof(DevicePart), cudaMemcpyHostToDevice, stream),
-             "copying a list of parts");
+  copy_to_device(ex, there, list.data(), list.size() * sizeof(DevicePart), "copying a list of parts");
   DeviceParts const parts{there, static_cast<std::uint32_t>(list.size()), entries};
   FirstEntries const first_entry = find_first_entries(ex, parts, scratch);
   order.bits <= 32 ? sort_entries<std::uint32_t>(ex, parts, order, first_entry, home_offsets, scratch)
                    : sort_entries<std::uint64_t>(ex, parts, order, first_entry, home_offsets, scratch);
 
-  check_cuda(
-      cudaMemcpyAsync(found.data(), home_offsets, found.size() * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream),
-      "reading counts");
-  check_cuda(cudaStreamSynchronize(stream), "waiting for distinct keys");
+  copy_to_host(ex, found.data(), home_offsets, found.size() * sizeof(std::uint32_t), "reading counts");
+  wait_for(ex, "waiting for distinct keys");
   auto next = found.begin();
   for (KeyPart const& part : u.parts) {
     if (part.keys.empty()) continue;

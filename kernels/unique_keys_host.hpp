@@ -11,6 +11,7 @@
 #include "kernels/bucketed_unique.hpp"
 #include "kernels/distinct_keys.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups::kernels {
@@ -65,6 +66,7 @@ inline Pieces pieces_of(std::vector<std::unique_ptr<BucketedUnique>> const& part
 }
 
 inline void unique_keys(HostExec ex, UniqueKeys const& u) {
+  wait_for(ex, "waiting for distinct keys");
   std::vector<KeyPart const*> whole;
   std::vector<std::unique_ptr<BucketedUnique>> partition;
   std::size_t entries = 0, largest_whole = 0;

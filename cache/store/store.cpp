@@ -9,6 +9,7 @@
 #include "cache/store/store_impl.hpp"
 #include "comm/group/start_collective.hpp"
 #include "kernels/check.hpp"
+#include "kernels/stream_impl.hpp"
 
 namespace gpups {
 
@@ -88,6 +89,10 @@ Stats Store::stats() const {
     stats.wait_seconds = impl_->wait_seconds_;
   }
   impl_->engine_.write_stats(stats);
+  auto const& counters = *impl_->main_stream_.impl().counters;
+  stats.launches = counters.launches.load(std::memory_order_relaxed);
+  stats.stream_waits = counters.waits.load(std::memory_order_relaxed);
+  stats.host_copies = counters.host_copies.load(std::memory_order_relaxed);
   return stats;
 }
 

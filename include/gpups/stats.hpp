@@ -63,6 +63,11 @@ struct Stats {
   std::uint64_t index_growths = 0;  // how often a table's index started to grow
   double wait_seconds = 0;          // seconds that the training thread spent in wait_ready and wait_applied
   RoundSeconds round;
+  // The work of the store's streams so far: those of make_stream(), and the library's own. Launches are those of
+  // kernels or, on the host, calls of functions that run in parallel.
+  std::uint64_t launches = 0;
+  std::uint64_t stream_waits = 0;  // waits for a stream, or for a result of its work; they return at once on the host
+  std::uint64_t host_copies = 0;   // copies between host memory and GPU memory
   // Totals over all other ranks. When no message is in flight, the sums of `sent` and `received` over all ranks are
   // equal.
   Traffic sent, received;

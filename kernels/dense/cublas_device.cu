@@ -91,7 +91,8 @@ struct Cublas::Plan {
   cublasLtMatmulAlgo_t algorithm;
 };
 
-Cublas::Cublas(Device device, cudaStream_t stream) : stream_(stream), workspace_(device, kWorkspaceBytes) {
+Cublas::Cublas(Device device, cudaStream_t stream, StreamCounters* counters)
+    : stream_(stream), counters_(counters), workspace_(device, kWorkspaceBytes) {
   check_cublas(cublasLtCreate(&handle_), "creating a handle");
 }
 
@@ -132,6 +133,7 @@ void Cublas::multiply(MatrixProduct const& p, cublasLtEpilogue_t epilogue, float
   if (found == plans_.end()) found = plans_.emplace(shape, make_plan(p, epilogue, bias)).first;
   Plan const& plan = found->second;
   if (bias != nullptr) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  counters_->count_launch();
   float const one = 1, kept = p.accumulate ? 1 : 0;
   check_cublas(cublasLtMatmul(handle_, plan.operation.get(), &one, p.b.data(), plan.b.get(), p.a.data(), plan.a.get(),
                               &kept, p.out.data(), plan.out.get(), p.out.data(), plan.out.get(), &plan.algorithm,
@@ -144,7 +146,7 @@ Cublas& Cublas::of(DeviceExec ex) {
   if (of_stream == nullptr) {
     int device = 0;
     check_cuda(cudaGetDevice(&device), "querying the current device");
-    of_stream = std::make_shared<Cublas>(Device::cuda(device), static_cast<cudaStream_t>(ex.stream));
+    of_stream = std::make_shared<Cublas>(Device::cuda(device), static_cast<cudaStream_t>(ex.stream), ex.counters);
   }
   return *static_cast<Cublas*>(of_stream.get());
 }

@@ -24,7 +24,7 @@ class Cublas {
   // Returns the object of a stream, and creates it at the first call.
   static Cublas& of(DeviceExec ex);
 
-  Cublas(Device device, cudaStream_t stream);
+  Cublas(Device device, cudaStream_t stream, StreamCounters* counters);
   // Blocks until the stream is done, since it may still use the workspace.
   ~Cublas();
   Cublas(Cublas const&) = delete;
@@ -42,6 +42,7 @@ class Cublas {
   Plan make_plan(MatrixProduct const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
 
   cudaStream_t stream_;
+  StreamCounters* counters_;  // of the stream
   cublasLtHandle_t handle_ = nullptr;
   Array<std::byte> workspace_;
   std::map<Shape, Plan> plans_;

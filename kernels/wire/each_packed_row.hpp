@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/nontemporal.hpp"
+#include "kernels/read_back.hpp"
 #include "kernels/wire/pack_sums.hpp"
 #include "kernels/wire/packed_rows.hpp"
 
@@ -38,13 +39,10 @@ GPUPS_FN inline std::uint64_t packed_block_bytes(PackedRows const& rows, std::si
 // Replaces starts[b] by the sum of all starts before b, for b <= blocks, and returns the last one. Blocks.
 inline std::uint64_t wait_add_up(DeviceExec ex, Device device, std::uint64_t* starts, std::size_t blocks) {
   auto const stream = static_cast<cudaStream_t>(ex.stream);
-  auto const scratch = run_with_scratch(device, [&](void* memory, std::size_t& bytes) {
+  auto const scratch = run_with_scratch(ex, device, [&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, starts, starts, static_cast<std::int64_t>(blocks + 1), stream);
   });
-  std::uint64_t total = 0;
-  check_cuda(cudaMemcpyAsync(&total, starts + blocks, sizeof total, cudaMemcpyDeviceToHost, stream), "reading a size");
-  check_cuda(cudaStreamSynchronize(stream), "waiting for a size");
-  return total;
+  return wait_read(ex, starts + blocks, "reading a size");
 }
 
 // Writes the start of each block and, at the end, the total size, which it returns. Blocks.
@@ -89,7 +87,7 @@ PackedBytes write_packed(DeviceExec ex, Device device, std::size_t n, std::size_
   each_packed_row(ex, rows, starts, [=] GPUPS_FN(std::size_t i, std::uint32_t w, std::size_t start, NativeLanes lanes) {
     if (w > 0) writer.write(i, w, to + start, lanes);
   });
-  check_cuda(cudaStreamSynchronize(stream), "waiting for rows");
+  wait_for(ex, "waiting for rows");
   return bytes;
 }
 
@@ -99,13 +97,14 @@ PackedBytes write_packed(DeviceExec ex, Device device, std::size_t n, std::size_
 inline constexpr std::size_t kPackTaskRows = 4 * kBlockRows;
 
 // Writes the start of each block and, at the end, the total size, which it returns.
-inline std::uint64_t wait_find_starts(HostExec, PackedRows const& rows, View<std::uint64_t> starts) {
+inline std::uint64_t wait_find_starts(HostExec ex, PackedRows const& rows, View<std::uint64_t> starts) {
   std::uint64_t total = 0;
   for (std::size_t b = 0; b < packed_blocks(rows.rows); ++b) {
     starts[b] = total;
     total += packed_block_bytes(rows, b);
   }
   starts[packed_blocks(rows.rows)] = total;
+  wait_for(ex, "waiting for a size");
   return total;
 }
 
@@ -141,6 +140,7 @@ std::uint8_t* write_packed_rows(Writer const& writer, std::size_t first, std::si
 // exceeds the caches, since the copy can use non-temporal stores.
 template <class Writer>
 PackedBytes write_packed(HostExec ex, Device device, std::size_t n, std::size_t dim, Writer writer) {
+  wait_for(ex, "waiting for rows");
   constexpr std::size_t kCachedBytes = std::size_t{1} << 20;  // per thread
   auto const threads = static_cast<std::size_t>(ex.arena->threads());
   std::size_t const head = packed_header_bytes(n), task_bytes = kPackTaskRows * dim * sizeof(std::int64_t);

@@ -3,6 +3,7 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 #include "kernels/wire/code.hpp"
 #ifdef __CUDACC__
 #include "kernels/wire/write_selected_device.hpp"
@@ -34,6 +35,7 @@ inline std::size_t select_above(DeviceExec ex, SelectAbove const& k) {
 }
 #else
 inline std::size_t select_above(HostExec ex, SelectAbove const& k) {
+  wait_for(ex, "waiting for a count");
   ResidualSum x(k.values, k.residual);
   std::uint32_t const least = least_bits(k.bound);
   std::size_t const room = k.indices.size();

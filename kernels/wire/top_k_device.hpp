@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "kernels/read_back.hpp"
 #include "kernels/wire/top_k.hpp"
 #include "kernels/wire/write_selected_device.hpp"
 
@@ -126,9 +127,7 @@ inline TopKResult top_k(DeviceExec ex, TopK const& t) {
   }
   std::size_t const count = wait_write_selected(ex, x, bound.data(), k, t.indices, t.kept, t.residual);
   if (count == 0) return {0, kNone};
-  DeviceBound exact{};
-  check_cuda(cudaMemcpyAsync(&exact, bound.data(), sizeof exact, cudaMemcpyDeviceToHost, stream), "reading a bound");
-  check_cuda(cudaStreamSynchronize(stream), "waiting for a bound");
+  DeviceBound const exact = wait_read(ex, bound.data(), "reading a bound");
   return {count, std::bit_cast<float>(exact.bits)};
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/read_back.hpp"
 #include "kernels/wire/exact_threshold.hpp"
 #include "kernels/wire/sample_threshold.hpp"
 #include "kernels/wire/top_k.hpp"
@@ -45,6 +46,7 @@ inline TopKResult top_k_of_all(HostExec ex, TopK const& t, ResidualSum& x, std::
 }
 
 inline TopKResult top_k(HostExec ex, TopK const& t) {
+  wait_for(ex, "waiting for a count");
   ResidualSum x(t.values, t.residual);
   std::size_t const n = x.size(), k = std::min(t.k, n);
   if (k == 0) {

@@ -8,6 +8,7 @@
 
 #include "kernels/device_scratch.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/read_back.hpp"
 #include "kernels/store_wide.hpp"
 #include "kernels/wire/code.hpp"
 
@@ -123,17 +124,14 @@ inline std::size_t wait_write_selected(DeviceExec ex, View<float const> x, Devic
   Array<std::uint64_t> const counts(x.device(), tiles + 1);
   check_cuda(cudaMemsetAsync(counts.data() + tiles, 0, sizeof(std::uint64_t), stream), "clearing a count");
   each_block(ex, tiles, CountTile{x, bound, counts.data()});
-  auto const scratch = run_with_scratch(x.device(), [&](void* memory, std::size_t& bytes) {
+  auto const scratch = run_with_scratch(ex, x.device(), [&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, counts.data(), counts.data(),
                                          static_cast<std::int64_t>(tiles + 1), stream);
   });
   each_block(ex, tiles, WriteTile{x, bound, counts.data(), room, indices, kept, residual});
-  std::uint64_t total = 0;
   DeviceBound exact{};
-  check_cuda(cudaMemcpyAsync(&total, counts.data() + tiles, sizeof total, cudaMemcpyDeviceToHost, stream),
-             "reading a count");
-  check_cuda(cudaMemcpyAsync(&exact, bound, sizeof exact, cudaMemcpyDeviceToHost, stream), "reading a bound");
-  check_cuda(cudaStreamSynchronize(stream), "waiting for a count");
+  copy_to_host(ex, &exact, bound, sizeof exact, "reading a bound");
+  std::uint64_t const total = wait_read(ex, counts.data() + tiles, "reading a count");
   std::uint64_t const equal = total & 0xFFFFFFFFU;
   std::uint64_t const all = (total >> 32) + (equal < exact.equal ? equal : exact.equal);
   return all < room ? all : room;
