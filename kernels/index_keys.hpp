@@ -19,7 +19,7 @@ struct KeysOfIndex {
   View<Key const> keys;     // (n)
   View<std::uint32_t> ids;  // (>= n)
 };
-// Finds keys in any number of indices. On a GPU, one launch does 32 of them.
+// Finds keys in any number of indices, on a GPU in one launch.
 struct FindKeys {
   std::span<KeysOfIndex const> indices;  // on the host
   View<std::uint32_t> missing{};         // (indices): the number of absent keys is added to each; empty: none

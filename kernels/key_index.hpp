@@ -27,7 +27,7 @@ class KeyIndex {
 
   // Sets ids[i] to the number of keys[i], or to kNoRow. Queued on `stream`.
   void find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const;
-  // The same for several indices at once; on a GPU, one launch does up to 32 of them. Queued on `stream`.
+  // The same for several indices at once, on a GPU in one launch. Queued on `stream`.
   struct Search {
     KeyIndex const* index;
     View<Key const> keys;     // (n)

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/launch.hpp"
+#include "kernels/upload_buffer.hpp"
 
 namespace gpups::kernels {
 
@@ -25,6 +26,14 @@ inline void copy_to_device(DeviceExec ex, void* to, void const* from, std::size_
   ex.counters->count_host_copy();
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), doing);
+}
+
+// Queues a copy of few bytes. `from` may change after the call.
+inline void send_to_device(DeviceExec ex, void* to, void const* from, std::size_t bytes) {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "reading the current device");
+  ex.counters->count_host_copy();
+  ex.uploads->copy(device, ex.stream, to, from, bytes);
 }
 
 // Copies a value to the host. Blocks until the stream is done.

@@ -12,6 +12,7 @@
 namespace gpups::kernels {
 
 class Arena;
+class UploadBuffer;
 
 enum class Space { kHost, kDevice };
 
@@ -28,6 +29,7 @@ struct Exec<Space::kDevice> {
   void* stream;                    // cudaStream_t
   std::shared_ptr<void>* library;  // data that a library keeps for the stream; null before its first use
   StreamCounters* counters;
+  UploadBuffer* uploads;
 };
 using HostExec = Exec<Space::kHost>;
 using DeviceExec = Exec<Space::kDevice>;

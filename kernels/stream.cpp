@@ -11,6 +11,7 @@ namespace gpups {
 
 Stream::Impl::~Impl() {
   library.reset();  // waits for the stream
+  uploads.wait();
   if (added) kernels::remove_stream(device, cuda);
   if (owned) cuda::destroy_stream(device.index, cuda);
 }
@@ -104,7 +105,7 @@ HostExec host_exec(Stream const& stream) {
 }
 DeviceExec device_exec(Stream const& stream) {
   auto& impl = stream.impl();
-  return {impl.cuda, &impl.library, impl.counters.get()};
+  return {impl.cuda, &impl.library, impl.counters.get(), &impl.uploads};
 }
 
 }  // namespace kernels
