@@ -12,33 +12,45 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kWordsAtOnce = 4;
 
-// Copies rows that consist of `words` words of 16 bytes. Word w of all rows together is word w % words of row w /
-// words.
-template <class From, class To>
-void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To to) {
+// Returns the number of threads that copy n rows of `words` words.
+inline std::size_t copy_threads(std::size_t n, std::size_t words) {
+  return (n * words + kWordsAtOnce - 1) / kWordsAtOnce;
+}
+
+// Copies the words of one of copy_threads() threads. Word w of all rows together is word w % words of row w / words.
+// Words of a row from from_words on are zero.
+template <class Word, class From, class To>
+GPUPS_FN inline void copy_words_of(std::size_t thread, std::size_t n, std::size_t words, std::size_t from_words,
+                                   From const& from, To const& to) {
   std::size_t const total = n * words, step = (total + kWordsAtOnce - 1) / kWordsAtOnce;
   auto const row_words = static_cast<std::uint32_t>(words);
-  each(ex, step, [=] GPUPS_FN(std::size_t first) {
-    uint4 value[kWordsAtOnce];
-    uint4* place[kWordsAtOnce];
+  Word value[kWordsAtOnce];
+  Word* place[kWordsAtOnce];
 #pragma unroll
-    for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
-      std::size_t const w = first + k * step;
-      place[k] = nullptr;
-      if (w >= total) continue;
-      // A 64-bit division would take as long as the rest of this body, so it is avoided if 32 bits suffice.
-      std::size_t const row = total >> 32 == 0 ? static_cast<std::uint32_t>(w) / row_words : w / row_words;
-      auto const* const source = reinterpret_cast<uint4 const*>(from(row));
-      auto* const target = reinterpret_cast<uint4*>(to(row));
-      if (source == nullptr || target == nullptr) continue;
-      value[k] = source[w - row * words];
-      place[k] = target + (w - row * words);
-    }
+  for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
+    std::size_t const w = thread + k * step;
+    place[k] = nullptr;
+    if (w >= total) continue;
+    // A 64-bit division would take as long as the rest of this body, so it is avoided if 32 bits suffice.
+    std::size_t const row = total >> 32 == 0 ? static_cast<std::uint32_t>(w) / row_words : w / row_words;
+    auto const* const source = reinterpret_cast<Word const*>(from(row));
+    auto* const target = reinterpret_cast<Word*>(to(row));
+    if (source == nullptr || target == nullptr) continue;
+    std::size_t const word = w - row * words;
+    value[k] = word < from_words ? source[word] : Word{};
+    place[k] = target + word;
+  }
 #pragma unroll
-    for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
-      if (place[k] != nullptr) *place[k] = value[k];
-    }
-  });
+  for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
+    if (place[k] != nullptr) *place[k] = value[k];
+  }
+}
+
+// Copies rows that consist of `words` words of 16 bytes.
+template <class From, class To>
+void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To to) {
+  each(ex, copy_threads(n, words),
+       [=] GPUPS_FN(std::size_t thread) { copy_words_of<uint4>(thread, n, words, words, from, to); });
 }
 
 // Copies row from(i) to row to(i) for each i < n for which neither is null, and writes zeros behind the first dim

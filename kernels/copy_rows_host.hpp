@@ -115,31 +115,34 @@ class RowCopy {
   CopiedRow row_;
 };
 
-template <bool kStream, std::size_t kLines, class From, class To>
-void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
-  // With nontemporal stores, a thread waits at the end of each block until all its stores are in memory, so blocks are
-  // larger.
-  constexpr std::size_t kRows = kStream ? 16 * kBlockRows : 4 * kBlockRows;
-  ex.arena->blocks((n + kRows - 1) / kRows, [=](std::size_t block) {
-    RowCopy<kStream, kLines, From, To>(from, to, row).run(block * kRows, std::min((block + 1) * kRows, n));
-  });
+// With nontemporal stores, a thread waits at the end of each block until all its stores are in memory, so blocks are
+// larger.
+constexpr std::size_t rows_at_once(bool stream) { return (stream ? 16 : 4) * kBlockRows; }
+
+// Copies rows first .. last - 1.
+template <bool kStream, class From, class To>
+void copy_range(CopiedRow row, From from, To to, std::size_t first, std::size_t last) {
+  bool const lines = row.dim == row.stride && row.stride % kLineFloats == 0;
+  switch (lines ? row.stride / kLineFloats : 0) {
+    case 1:
+      return RowCopy<kStream, 1, From, To>(from, to, row).run(first, last);
+    case 2:
+      return RowCopy<kStream, 2, From, To>(from, to, row).run(first, last);
+    case 4:
+      return RowCopy<kStream, 4, From, To>(from, to, row).run(first, last);
+    case 8:
+      return RowCopy<kStream, 8, From, To>(from, to, row).run(first, last);
+    default:
+      return RowCopy<kStream, 0, From, To>(from, to, row).run(first, last);
+  }
 }
 
 template <bool kStream, class From, class To>
 void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
-  bool const lines = row.dim == row.stride && row.stride % kLineFloats == 0;
-  switch (lines ? row.stride / kLineFloats : 0) {
-    case 1:
-      return copy_rows<kStream, 1>(ex, n, row, from, to);
-    case 2:
-      return copy_rows<kStream, 2>(ex, n, row, from, to);
-    case 4:
-      return copy_rows<kStream, 4>(ex, n, row, from, to);
-    case 8:
-      return copy_rows<kStream, 8>(ex, n, row, from, to);
-    default:
-      return copy_rows<kStream, 0>(ex, n, row, from, to);
-  }
+  constexpr std::size_t kRows = rows_at_once(kStream);
+  ex.arena->blocks((n + kRows - 1) / kRows, [=](std::size_t block) {
+    copy_range<kStream>(row, from, to, block * kRows, std::min((block + 1) * kRows, n));
+  });
 }
 
 // Copies row from(i) to row to(i) for each i < n for which neither is null, and writes zeros behind the first dim
