@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableShard: replicas of rows that other ranks own.
 #include "cache/rows/table_shard.hpp"
-#include "kernels/columns.hpp"
+#include "kernels/gather_numbers.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/replica_uses.hpp"
 #include "kernels/scatter.hpp"
-#include "kernels/scatter_numbers.hpp"
 #include "kernels/update_lifecycle.hpp"
 #include "kernels/wire/list_rows.hpp"
 
@@ -18,7 +17,7 @@ void TableShard::wait_place_replicas(Stream& stream, View<Key const> keys, View<
 }
 
 void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView values) {
-  kernels::scatter_numbers(stream, {.from = values, .ids = ids, .rows = values_.ref()});
+  kernels::store_numbers(stream, {.from = values, .ids = ids, .rows = values_.ref()});
 }
 
 void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values) {

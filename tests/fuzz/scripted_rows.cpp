@@ -132,7 +132,7 @@ void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_
     auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
     if (keys == 0) continue;
     std::uint64_t const rows = p < sent.size() ? sent[p] : keys;
-    if (rows == keys && !enabled(table)) {
+    if (rows == keys && !options_of(table).refresh_compression.enabled()) {
       send_data(there, cache::ValueExchange::bytes_of(options_of(table), keys, keys));
     } else {
       send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), rows));

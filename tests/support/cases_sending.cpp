@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "kernels/gather_numbers.hpp"
-#include "kernels/scatter_numbers.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -90,7 +89,7 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 template <class T>
-Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem store_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::size_t kept_stride, sent_stride;
     Bits bits, before;
@@ -114,7 +113,7 @@ Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * (s->sent_stride * 2 + s->kept_stride * 2 + 4);
-  p.run = [s](Stream& on) { kernels::scatter_numbers(on, {s->from.view(), s->ids_there, s->storage.ref()}); };
+  p.run = [s](Stream& on) { kernels::store_numbers(on, {s->from.view(), s->ids_there, s->storage.ref()}); };
   p.wrong = [s, count](Stream& on) {
     auto want = s->before;
     for (std::size_t i = 0; i < s->ids.size(); ++i) {
@@ -133,8 +132,8 @@ Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
 constexpr KernelCase kCases[] = {
     {"gather_numbers_bfloat16", gather_numbers<BFloat16>},
     {"gather_numbers_half", gather_numbers<Half>},
-    {"scatter_numbers_bfloat16", scatter_numbers<BFloat16>},
-    {"scatter_numbers_half", scatter_numbers<Half>},
+    {"store_numbers_bfloat16", store_numbers<BFloat16>},
+    {"store_numbers_half", store_numbers<Half>},
 };
 
 }  // namespace
