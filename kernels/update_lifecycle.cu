@@ -11,7 +11,8 @@ namespace gpups::kernels {
 template <Space S>
 void run(Exec<S> ex, RowsExist const& r) {
   each(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i) {
-    bool const found = r.ids[i] != kNoRow && exists(*r.lifecycle.row(r.ids[i]));
+    std::uint32_t const word = r.ids[i] != kNoRow ? *r.lifecycle.row(r.ids[i]) : 0;
+    bool const found = exists(word) || (r.or_wait && waits(word));
     if (!found) r.ids[i] = kNoRow;
     if (!r.found.empty()) r.found[i] = found ? 1 : 0;
   });

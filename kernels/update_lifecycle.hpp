@@ -15,6 +15,7 @@ struct RowsExist {
   Rows<std::uint32_t const> lifecycle;
   View<std::uint32_t> ids;   // (n), may hold kNoRow
   View<std::uint8_t> found;  // (n), or empty
+  bool or_wait = false;      // true: rows that wait for admission count as rows that exist
 };
 void rows_exist(Stream& stream, RowsExist const& arguments);
 

@@ -70,7 +70,7 @@ void allocate(BatchPattern::Impl& pattern, std::span<TableBatch const> tables, D
     PatternPart& part = pattern.parts.emplace_back();
     part.table = batch.table;
     part.entries = n;
-    part.owners.resize(static_cast<std::size_t>(ranks) + 1);
+    part.homes.resize(static_cast<std::size_t>(ranks) + 1);
     part.keys = keys.next(n);
     part.positions = words.next(n);
     part.offsets = words.next(n + 1);
@@ -86,13 +86,13 @@ void wait_find_keys(Stream& stream, BatchPattern::Impl& pattern, std::span<Table
     parts.push_back({.keys = tables[p].keys,
                      .unique = part.keys,
                      .positions = part.positions,
-                     .home_offsets = part.owners,
+                     .home_offsets = part.homes,
                      .offsets = part.offsets,
                      .order = part.order});
   }
   kernels::wait_unique_keys(stream, {.parts = parts, .homes = static_cast<std::uint32_t>(ranks)});
   for (PatternPart& part : pattern.parts) {
-    part.rows = part.owners.back();
+    part.rows = part.homes.back();
     part.keys = part.keys.slice(0, part.rows);
     part.offsets = part.offsets.slice(0, part.rows + 1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the pattern of a batch: the distinct keys grouped by owner, and the entries sorted by key.
+// Makes the pattern of a batch: the distinct keys grouped by home, and the entries sorted by key.
 #pragma once
 
 #include <memory>

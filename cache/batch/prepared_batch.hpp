@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of BatchPattern and PreparedBatch. A pattern has the distinct keys of each part, grouped by owner, and its
+// The data of BatchPattern and PreparedBatch. A pattern has the distinct keys of each part, grouped by home, and its
 // entries as a sparse matrix; batches of several steps may share it. A prepared batch adds the numbers of its rows in
 // this rank's shards, and the sums of push().
 #pragma once
@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,13 +20,13 @@ struct PatternPart {
   TableId table{};
   std::size_t entries = 0;
   std::size_t rows = 0;
-  std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
-  View<Key> keys;                     // (rows)
-  View<std::uint32_t> positions;      // (entries): the row of each entry
-  View<std::uint32_t> offsets;        // (rows + 1): entries of row r are order[offsets[r]] .. order[offsets[r + 1] - 1]
-  View<std::uint32_t> order;          // (entries): entries sorted by row
-  Array<std::uint32_t> bags;          // (bags + 1): bag offsets; empty for parts that are not pooled
-  Array<std::uint32_t> bag_of;        // (entries): the bag of each entry; empty for parts that are not pooled
+  std::vector<std::uint32_t> homes;  // (ranks + 1): keys of home q are homes[q] .. homes[q + 1] - 1
+  View<Key> keys;                    // (rows)
+  View<std::uint32_t> positions;     // (entries): the row of each entry
+  View<std::uint32_t> offsets;       // (rows + 1): entries of row r are order[offsets[r]] .. order[offsets[r + 1] - 1]
+  View<std::uint32_t> order;         // (entries): entries sorted by row
+  Array<std::uint32_t> bags;         // (bags + 1): bag offsets; empty for parts that are not pooled
+  Array<std::uint32_t> bag_of;       // (entries): the bag of each entry; empty for parts that are not pooled
 };
 
 // One part of a prepared batch.
@@ -35,7 +36,7 @@ struct PreparedPart {
       : table(pattern.table),
         entries(pattern.entries),
         rows(pattern.rows),
-        owners(pattern.owners),
+        homes(pattern.homes),
         keys(pattern.keys),
         positions(pattern.positions),
         offsets(pattern.offsets),
@@ -46,15 +47,22 @@ struct PreparedPart {
   // From the pattern.
   TableId table;
   std::size_t entries, rows;
-  std::span<std::uint32_t const> owners;
+  std::span<std::uint32_t const> homes;
   View<Key const> keys;
   View<std::uint32_t const> positions, offsets, order, bags, bag_of;
 
-  // Set in progress(): those of owned rows when the batch is announced, those of replicas before their values arrive.
+  // Set in progress(). This rank's rows get their numbers when the routes of the batch are known, replicas before their
+  // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
-  // Rows of other ranks, grouped by owner as in `keys`; the rows of an owner are in the order of its intent.
-  Array<std::uint32_t> remote_positions;  // (rows of other ranks): their positions in this batch
-  Array<std::uint32_t> replicas;          // (rows of other ranks): ids[remote_positions[i]], while the step needs them
+  // The positions in this batch of rows that other ranks hold. List q has the rows that rank q holds: lists[q] ..
+  // lists[q + 1] - 1. Until the routes are known, it has the rows whose home is rank q, in the order of the intent.
+  Array<std::uint32_t> remote_positions;
+  std::vector<std::uint32_t> lists;  // (ranks + 1)
+  // The positions of the rows that this rank holds, if they are not the rows of its home.
+  std::optional<Array<std::uint32_t>> local_positions;
+  // If rows are away from their homes: list q has list_rows[q * ranks + h] rows with home h, in ascending order of h.
+  std::vector<std::uint32_t> list_rows;
+  Array<std::uint32_t> replicas;  // ids[remote_positions[i]], while the step needs them
 
   // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
@@ -66,25 +74,32 @@ struct PreparedPart {
     sums = {};
   }
 
-  std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
-  View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
-  // REQUIRES: owner != me, here and below.
-  View<std::uint32_t const> remote_positions_of(Rank owner, Rank me) const {
-    return remote_positions.view().slice(first_of(owner, me), owned_by(owner));
+  // The rows of a home.
+  std::size_t rows_at(Rank home) const { return homes[number(home) + 1] - homes[number(home)]; }
+  View<Key const> keys_at(Rank home) const { return keys.slice(homes[number(home)], rows_at(home)); }
+  View<std::uint32_t> ids_at(Rank home) const { return ids.view().slice(homes[number(home)], rows_at(home)); }
+  View<std::uint32_t const> offsets_at(Rank home) const {
+    return offsets.slice(homes[number(home)], rows_at(home) + 1);
   }
-  View<std::uint32_t const> replicas_of(Rank owner, Rank me) const {
-    return replicas.view().slice(first_of(owner, me), owned_by(owner));
+  MatrixView<std::int64_t> sums_at(Rank home) const { return sums.view().slice(homes[number(home)], rows_at(home)); }
+
+  // The list of another rank.
+  std::size_t list_size(Rank rank) const { return lists[number(rank) + 1] - lists[number(rank)]; }
+  View<std::uint32_t const> list_positions(Rank rank) const {
+    return remote_positions.view().slice(lists[number(rank)], list_size(rank));
   }
-  View<std::uint32_t> ids_of(Rank owner) const { return ids.view().slice(owners[number(owner)], owned_by(owner)); }
-  View<std::uint32_t const> offsets_of(Rank owner) const {  // (owned_by(owner) + 1)
-    return offsets.slice(owners[number(owner)], owned_by(owner) + 1);
-  }
-  MatrixView<std::int64_t> sums_of(Rank owner) const {
-    return sums.view().slice(owners[number(owner)], owned_by(owner));
-  }
-  // Returns the position of the first row of `owner` among the rows of other ranks.
-  std::size_t first_of(Rank owner, Rank me) const {
-    return owners[number(owner)] - (number(owner) > number(me) ? owned_by(me) : 0);
+  // Returns the rows of a rank's list whose home is `home`, or the whole list. REQUIRES: the routes are known.
+  struct Slice {
+    std::size_t first = 0, size = 0;
+  };
+  Slice list_slice(Rank rank, std::optional<Rank> home) const {
+    Slice slice{lists[number(rank)], list_size(rank)};
+    if (!home) return slice;
+    if (list_rows.empty()) return {slice.first, *home == rank ? slice.size : 0};
+    std::size_t const row = number(rank) * (lists.size() - 1);
+    for (std::uint32_t h = 0; h < number(*home); ++h) slice.first += list_rows[row + h];
+    slice.size = list_rows[row + number(*home)];
+    return slice;
   }
 };
 

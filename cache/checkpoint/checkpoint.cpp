@@ -6,7 +6,6 @@
 
 #include "cache/checkpoint/unpadded.hpp"
 #include "kernels/check.hpp"
-#include "kernels/hash.hpp"
 #include "kernels/number_type.hpp"
 #include "kernels/row_lifecycle.hpp"
 
@@ -73,11 +72,9 @@ void keep_rows(std::vector<T>& column, std::vector<bool> const& own, std::size_t
   column.resize(kept * width);
 }
 
-void keep_own(HostRowChunk& chunk, std::size_t dim, std::size_t state_columns, Rank me, int ranks) {
+void keep_held(HostRowChunk& chunk, std::size_t dim, std::size_t state_columns, TableId table, HoldsRow const& holds) {
   std::vector<bool> own;
-  for (Key const key : chunk.keys) {
-    own.push_back(kernels::home_of(key, static_cast<std::uint32_t>(ranks)) == number(me));
-  }
+  for (Key const key : chunk.keys) own.push_back(holds(table, key));
   keep_rows(chunk.keys, own, 1);
   keep_rows(chunk.lifecycle, own, kernels::kLifecycleWords);
   keep_rows(chunk.values, own, dim);
@@ -146,7 +143,7 @@ FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesyst
   return writer.finish();
 }
 
-void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, Rank me, int ranks) {
+void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, HoldsRow const& holds) {
   FileReader reader(path);
   for (auto t = reader.get<std::uint32_t>(); t != kEnd; t = reader.get<std::uint32_t>()) {
     GPUPS_REQUIRE(t < tables.size(),
@@ -162,7 +159,7 @@ void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const&
     GPUPS_REQUIRE(rows <= kRowsPerChunk, "'{}' has a chunk of {} rows (the maximum is {}): use another checkpoint",
                   path.string(), rows, kRowsPerChunk);
     auto chunk = read_chunk(reader, kind, rows, table);
-    keep_own(chunk, table.dim(), table.state_columns(), me, ranks);
+    keep_held(chunk, table.dim(), table.state_columns(), TableId{t}, holds);
     if (!chunk.keys.empty()) table.wait_write(stream, to_device_chunk(stream, chunk, table.dim()));
   }
 }

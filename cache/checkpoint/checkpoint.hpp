@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a checkpoint that hold rows. Each rank writes its rows to one file. To restore, each rank reads all
-// files and keeps the rows that it owns.
+// files and keeps the rows that it holds.
 //
 // A file is a list of chunks. A chunk has: table (u32), kind (u32), rows (u64), keys (u64 each) and lifecycle words (2
 // x u32 each). A chunk of kind 0 has rows that exist, and continues with values (dim each, of the table's data type)
@@ -14,6 +14,7 @@
 
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/manifest.hpp"
+#include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "gpups/store.hpp"
 
@@ -23,9 +24,9 @@ namespace gpups::cache {
 // Error if the file cannot be written.
 FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesystem::path const& path);
 
-// Adds the rows of the file that rank `me` of `ranks` owns to `tables`. Waits for `stream`. Throws Error for an invalid
-// file. REQUIRES: the file's checksum is verified, and the tables have the options of the manifest.
-void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, Rank me, int ranks);
+// Adds those rows of the file to `tables` that this rank holds. Waits for `stream`. Throws Error for an invalid file.
+// REQUIRES: the file's checksum is verified, and the tables have the options of the manifest.
+void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, HoldsRow const& holds);
 
 // Reads the blobs of a manifest, and verifies their checksums. Throws Error.
 std::vector<Blob> read_blobs_of(std::filesystem::path const& folder, Manifest const& manifest);

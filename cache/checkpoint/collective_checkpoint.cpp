@@ -7,9 +7,11 @@
 
 #include "cache/checkpoint/checkpoint.hpp"
 #include "cache/feedback/residual_file.hpp"
+#include "cache/files/placement_file.hpp"
 #include "cache/protocol/collective_call.hpp"
 #include "comm/peer_text.hpp"
 #include "kernels/check.hpp"
+#include "kernels/hash.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -38,14 +40,18 @@ std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}
 // Returns the name of the file with a rank's residuals and mirrors.
 std::string residuals_name(std::size_t rank, int ranks) { return fmt::format("residuals-{}-of-{}.bin", rank, ranks); }
 
-// The files that a rank has written. A rank without residuals and mirrors writes no second file; its name is empty.
+// Returns the name of the file with the rows of a home that are away.
+std::string placement_name(std::size_t rank, int ranks) { return fmt::format("placement-{}-of-{}.bin", rank, ranks); }
+
+// The files that a rank has written. A rank without residuals and mirrors, or without rows that are away, does not
+// write these files; their names are empty.
 struct RankChecksums {
-  FileChecksum rows, residuals;
+  FileChecksum rows, residuals, placement;
 };
 RankChecksums decode_checksums(std::string const& bytes) {
   comm::Reader reader(bytes);
-  auto const rows = decode_checksum(reader);
-  RankChecksums const checksums{rows, decode_checksum(reader)};
+  RankChecksums checksums;
+  for (auto* file : {&checksums.rows, &checksums.residuals, &checksums.placement}) *file = decode_checksum(reader);
   reader.end();
   return checksums;
 }
@@ -76,6 +82,46 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
   return tables;
 }
 
+// Returns the rows of this home that are away.
+std::vector<PlacedRow> rows_away(Placement const& placement) {
+  std::vector<PlacedRow> rows;
+  for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
+    for (auto const& [key, entry] : placement.directories[t].list()) {
+      rows.push_back({TableId{t}, key, entry.holder, entry.reason, entry.since});
+    }
+  }
+  return rows;
+}
+
+// The rows that a rank holds after a restore: those of its home that are not away, and those of `away_`.
+class HeldRows {
+ public:
+  explicit HeldRows(Engine& engine) : engine_(engine), away_(engine.tables().size()) {}
+
+  // Takes over the placement of a file. Rows whose holder does not exist any more return to their homes.
+  void place(std::vector<PlacedRow> const& rows) {
+    for (auto const& row : rows) {
+      Rank const home = home_of(row.key);
+      if (number(row.holder) >= static_cast<std::uint32_t>(engine_.ranks()) || row.holder == home) continue;
+      engine_.placement().any_moved = true;
+      if (row.holder == engine_.rank()) away_[number(row.table)].insert(row.key);
+      if (home != engine_.rank()) continue;
+      engine_.placement().directories[number(row.table)].set(View<Key const>(&row.key, 1, Device::host()),
+                                                             {&row.holder, 1}, home, row.since, row.reason);
+    }
+  }
+  bool contains(TableId table, Key key) const {
+    if (home_of(key) != engine_.rank()) return away_[number(table)].contains(key);
+    return !engine_.placement().directories[number(table)].find(key);
+  }
+
+ private:
+  Rank home_of(Key key) const { return Rank{kernels::home_of(key, static_cast<std::uint32_t>(engine_.ranks()))}; }
+
+  Engine& engine_;
+  std::vector<std::set<Key>> away_;  // by table
+};
+
 // Throws Error if a name is not valid, or if two blobs have the same name.
 void check_blobs(std::span<Blob const> blobs) {
   std::set<std::string_view> names;
@@ -99,6 +145,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
                     .tables = describe_all(engine),
                     .rows = {},
                     .residuals = {},
+                    .placement = {},
                     .blobs = {}};
   manifest.folder = wait_collective_call(engine, Timeout::kNone, [&] {
     if (!first) return std::string();
@@ -121,6 +168,10 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         if (!residuals.chunks.empty() || !residuals.mirrors.empty() || residuals.resends_all_values) {
           mine.residuals = write_residuals(residuals, files / residuals_name(number(engine.rank()), engine.ranks()));
         }
+        auto const placed = rows_away(engine.placement());
+        if (!placed.empty()) {
+          mine.placement = write_placement(placed, files / placement_name(number(engine.rank()), engine.ranks()));
+        }
       });
       for (std::size_t b = 0; first && b < blobs.size(); ++b) {
         FileWriter writer(files / fmt::format("blob-{}.bin", b));
@@ -131,19 +182,23 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
       comm::Writer writer;
       encode(writer, mine.rows);
       encode(writer, mine.residuals);
+      encode(writer, mine.placement);
       return writer.take();
     });
     for (std::size_t rank = 0; rank < checksums.size(); ++rank) {
-      auto const [rows, residuals] = parse_result(rank, [&] { return decode_checksums(checksums[rank]); });
-      if (rows.name != rows_name(rank, engine.ranks())) {
-        throw_invalid_result(rank, fmt::format("the file '{}'", comm::peer_text(rows.name)));
-      }
+      auto const [rows, residuals, placement] = parse_result(rank, [&] { return decode_checksums(checksums[rank]); });
+      auto const require_name = [&](FileChecksum const& file, std::string const& name) {
+        if (file.name != name) throw_invalid_result(rank, fmt::format("the file '{}'", comm::peer_text(file.name)));
+      };
+      require_name(rows, rows_name(rank, engine.ranks()));
       manifest.rows.push_back(rows);
-      if (residuals.name.empty()) continue;
-      if (residuals.name != residuals_name(rank, engine.ranks())) {
-        throw_invalid_result(rank, fmt::format("the file '{}'", comm::peer_text(residuals.name)));
+      if (!residuals.name.empty()) {
+        require_name(residuals, residuals_name(rank, engine.ranks()));
+        manifest.residuals.push_back(residuals);
       }
-      manifest.residuals.push_back(residuals);
+      if (placement.name.empty()) continue;
+      require_name(placement, placement_name(rank, engine.ranks()));
+      manifest.placement.push_back(placement);
     }
     wait_collective_call(engine, Timeout::kNone, [&] {
       if (!first) return std::string();
@@ -173,18 +228,26 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
     for (std::size_t f = number(engine.rank()); f < manifest.residuals.size(); f += ranks) {
       verify(folder / manifest.folder, manifest.residuals[f]);
     }
+    for (std::size_t f = number(engine.rank()); f < manifest.placement.size(); f += ranks) {
+      verify(folder / manifest.folder, manifest.placement[f]);
+    }
     blobs = read_blobs_of(folder, manifest);
     return std::string();
   });
   wait_collective_call(engine, Timeout::kNone, [&] {
     engine.wait_invoke([&](Stream& stream) {
+      HeldRows held(engine);
+      auto const holds = [&](TableId table, Key key) { return held.contains(table, key); };
+      for (auto const& file : manifest.placement) {
+        held.place(read_placement(folder / manifest.folder / file.name, engine.tables().size()));
+      }
       for (auto const& file : manifest.rows) {
-        read_rows(stream, engine.tables(), folder / manifest.folder / file.name, engine.rank(), engine.ranks());
+        read_rows(stream, engine.tables(), folder / manifest.folder / file.name, holds);
       }
       std::vector<std::size_t> dims;
       for (auto const& table : engine.tables()) dims.push_back(table->dim());
       for (auto const& file : manifest.residuals) {
-        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims));
+        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims), holds);
       }
     });
     return std::string();

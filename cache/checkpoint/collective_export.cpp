@@ -59,21 +59,63 @@ void make_unfinished(fs::path const& folder) {
                 unfinished(folder).string(), error.message());
 }
 
-// Returns the number of rows of each table on this rank, as a list of u64.
+// Looks up rows of this home, wherever they are. Returns the request, which is done; key i is request->keys[i].
+std::shared_ptr<RowRequest> wait_look_up(Engine& engine, TableId table, std::span<Key const> keys) {
+  std::shared_ptr<RowRequest> request;
+  engine.wait_invoke([&](Stream& stream) {
+    std::vector<Rank> const homes(keys.size(), engine.rank());
+    std::vector<std::uint32_t> positions;
+    request = make_held_request(stream, RowRequest::Kind::kLookup, table, keys, homes,
+                                engine.tables()[number(table)]->dim(), 0, engine.ranks(), positions);
+  });
+  engine.begin_rows(request);
+  engine.wait_rows(*request);
+  return request;
+}
+
+// Returns those of the keys whose rows exist.
+std::vector<Key> wait_existing(Engine& engine, TableId table, std::vector<Key> const& keys) {
+  std::vector<Key> existing;
+  for (std::size_t first = 0; first < keys.size(); first += kExportRowsPerChunk) {
+    auto const some = std::span(keys).subspan(first, std::min(kExportRowsPerChunk, keys.size() - first));
+    auto const request = wait_look_up(engine, table, some);
+    std::vector<std::uint8_t> found;
+    engine.wait_invoke([&](Stream& stream) { found = to_host(stream, request->found.view()); });
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (found[i] != 0) existing.push_back(some[i]);
+    }
+  }
+  return existing;
+}
+
+// Returns the keys of all existing rows of this home, in the order of their hashes. Uses up to 24 bytes of host memory
+// per row.
+std::vector<Key> sorted_keys(Engine& engine, TableId table) {
+  auto const& shard = *engine.tables()[number(table)];
+  std::vector<Key> keys, away;
+  engine.wait_invoke([&](Stream& stream) {
+    auto const end = static_cast<std::uint32_t>(shard.rows_reserved());
+    auto const ids = shard.wait_select(stream, 0, end, kernels::RowStatus::kExist);
+    keys = to_host(stream, shard.wait_keys_of(stream, ids).view());
+    for (auto const& [key, entry] : engine.placement().directories[number(table)].list()) away.push_back(key);
+  });
+  auto const me = number(engine.rank()), ranks = static_cast<std::uint32_t>(engine.ranks());
+  std::erase_if(keys, [=](Key key) { return kernels::home_of(key, ranks) != me; });
+  for (Key const key : wait_existing(engine, table, away)) keys.push_back(key);
+  std::sort(keys.begin(), keys.end(), [](Key a, Key b) { return kernels::hash_of(a) < kernels::hash_of(b); });
+  return keys;
+}
+
+// Returns the number of rows of each table with this home, as a list of u64.
 std::string count_rows(Engine& engine) {
   std::vector<std::uint64_t> counts;
-  engine.wait_invoke([&](Stream& stream) {
-    for (auto const& table : engine.tables()) {
-      auto const end = static_cast<std::uint32_t>(table->rows_reserved());
-      counts.push_back(table->wait_select(stream, 0, end, kernels::RowStatus::kExist).size());
-    }
-  });
+  for (std::uint32_t t = 0; t < engine.tables().size(); ++t) counts.push_back(sorted_keys(engine, TableId{t}).size());
   comm::Writer writer;
   writer.put_list<std::uint64_t>(counts);
   return writer.take();
 }
 
-// Computes the position of each rank's rows in the files. Ranks own ascending ranges of the key hash, so the sorted
+// Computes the position of each rank's rows in the files. Homes have ascending ranges of the key hash, so the sorted
 // rows of rank r + 1 follow those of rank r.
 std::vector<TableFiles> plan_files(Engine& engine, std::vector<std::string> const& result, ExportFormat format) {
   std::vector<TableFiles> files;
@@ -113,44 +155,18 @@ void create_files(fs::path const& folder, TableFiles const& layout) {
   if (layout.format == ExportFormat::kFlat) write_description(folder, layout);
 }
 
-// Returns the numbers of all existing rows, in the order of their keys' hashes. Uses up to 28 bytes of
-// host memory per row.
-std::vector<std::uint32_t> sorted_rows(Engine& engine, TableShard const& table) {
-  std::vector<std::uint32_t> ids;
-  std::vector<Key> keys;
-  engine.wait_invoke([&](Stream& stream) {
-    auto const end = static_cast<std::uint32_t>(table.rows_reserved());
-    auto const there = table.wait_select(stream, 0, end, kernels::RowStatus::kExist);
-    ids = to_host(stream, there.view());
-    keys = to_host(stream, table.wait_keys_of(stream, there).view());
-  });
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> by_hash;
-  by_hash.reserve(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) by_hash.emplace_back(kernels::hash_of(keys[i]), ids[i]);
-  keys = {};
-  std::sort(by_hash.begin(), by_hash.end());
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = by_hash[i].second;
-  return ids;
-}
-
-void write_table(Engine& engine, TableShard const& table, fs::path const& folder, TableFiles const& layout) {
-  auto const ids = sorted_rows(engine, table);
-  if (ids.empty()) return;
+void write_table(Engine& engine, TableId table, fs::path const& folder, TableFiles const& layout) {
+  auto const keys = sorted_keys(engine, table);
+  if (keys.empty()) return;
   PartWriter keys_file(folder / layout.keys_name(), layout.keys_header().size() + layout.first * sizeof(Key));
   PartWriter values_file(folder / layout.values_name(),
                          layout.values_header().size() + layout.first * layout.row_bytes());
-  for (std::size_t first = 0; first < ids.size(); first += kExportRowsPerChunk) {
-    std::size_t const count = std::min(kExportRowsPerChunk, ids.size() - first);
-    std::vector<Key> keys;
+  for (std::size_t first = 0; first < keys.size(); first += kExportRowsPerChunk) {
+    auto const some = std::span(keys).subspan(first, std::min(kExportRowsPerChunk, keys.size() - first));
+    auto const request = wait_look_up(engine, table, some);
     std::vector<float> values;
-    engine.wait_invoke([&](Stream& stream) {
-      auto const from = ids.begin() + static_cast<std::ptrdiff_t>(first);
-      auto const some = to_device(stream, std::vector(from, from + static_cast<std::ptrdiff_t>(count)));
-      auto const chunk = table.wait_read(stream, some, TableShard::Columns::kKeysAndValues);
-      keys = to_host(stream, chunk.keys.view());
-      values = wait_unpadded(stream, chunk.values);
-    });
-    keys_file.write(keys.data(), keys.size() * sizeof(Key));
+    engine.wait_invoke([&](Stream& stream) { values = wait_unpadded(stream, request->values); });
+    keys_file.write(some.data(), some.size_bytes());
     values_file.write(values.data(), values.size() * sizeof(float));
   }
   keys_file.finish();
@@ -190,7 +206,7 @@ void wait_export(Engine& engine, fs::path const& name, ExportFormat format) {
     });
     collective_call([&] {
       for (std::size_t t = 0; t < files.size(); ++t) {
-        write_table(engine, *engine.tables()[t], unfinished(folder), files[t]);
+        write_table(engine, TableId{static_cast<std::uint32_t>(t)}, unfinished(folder), files[t]);
       }
       return std::string();
     });

@@ -24,6 +24,9 @@ class GradientResiduals {
     return *rows;
   }
 
+  // Returns true if of() was called for these arguments.
+  bool has(Rank owner, TableId table) const { return rows_.contains({owner, table}); }
+
   // Flushed rows of one table.
   struct TableFlush {
     TableId table;

@@ -232,6 +232,10 @@ ResidualChunk ResidualTable::wait_save(Stream& stream) const {
 
 void ResidualTable::wait_load(Stream& stream, ResidualChunk const& chunk) {
   threshold_.set_state(chunk.threshold);
+  wait_add(stream, chunk);
+}
+
+void ResidualTable::wait_add(Stream& stream, ResidualChunk const& chunk) {
   auto const padded = padded_sums(stream, chunk, table_.dim);
   auto const keys = to_device(stream, chunk.keys);
   auto const marks = to_device(stream, chunk.marks);

@@ -61,6 +61,8 @@ class ResidualTable {
   ResidualChunk wait_save(Stream& stream) const;
   // Loads the residuals of a checkpoint. REQUIRES: there are no residuals yet.
   void wait_load(Stream& stream, ResidualChunk const& chunk);
+  // Adds residuals of other rows, which have none here. Call it between steps.
+  void wait_add(Stream& stream, ResidualChunk const& chunk);
 
   // Returns the bytes of memory for residuals of `rows` rows.
   static std::size_t bytes_for(TableOptions const& table, std::size_t rows);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kFormat = 3;
 constexpr int kFormatWithResiduals = 5;  // with residuals and mirrors; versions that do not know these must reject it
+constexpr int kFormatWithPlacement = 6;  // with rows that are away from their homes
 constexpr int kFormatOfFloats = 2;       // without value_type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
 
@@ -91,15 +92,16 @@ Manifest read_manifest(std::filesystem::path const& folder) {
   try {
     auto const json = nlohmann::json::parse(read_whole(path));
     auto const format = json.at("format").get<int>();
-    GPUPS_REQUIRE(format >= kFormatOfFloats && format <= kFormatWithResiduals,
+    GPUPS_REQUIRE(format >= kFormatOfFloats && format <= kFormatWithPlacement,
                   "'{}' has format {} (this program reads {} to {}): use the version that wrote it", path.string(),
-                  format, kFormatOfFloats, kFormatWithResiduals);
+                  format, kFormatOfFloats, kFormatWithPlacement);
     Manifest manifest{.clock = Clock{json.at("clock").get<std::int64_t>()},
                       .seed = json.at("seed").get<std::uint64_t>(),
                       .folder = safe_name(json.at("folder").get<std::string>()),
                       .tables = {},
                       .rows = {},
                       .residuals = {},
+                      .placement = {},
                       .blobs = {}};
     for (auto const& table : json.at("tables")) {
       manifest.tables.push_back(
@@ -115,6 +117,8 @@ Manifest read_manifest(std::filesystem::path const& folder) {
     for (auto const& file : json.at("rows")) manifest.rows.push_back(checksum_of(file));
     for (auto const& file : json.value("residuals", nlohmann::json::array()))
       manifest.residuals.push_back(checksum_of(file));
+    for (auto const& file : json.value("placement", nlohmann::json::array()))
+      manifest.placement.push_back(checksum_of(file));
     for (auto const& blob : json.at("blobs")) {
       manifest.blobs.push_back({blob.at("name").get<std::string>(), checksum_of(blob.at("file"))});
     }
@@ -126,10 +130,11 @@ Manifest read_manifest(std::filesystem::path const& folder) {
 }
 
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
-  nlohmann::ordered_json json{{"format", manifest.residuals.empty() ? kFormat : kFormatWithResiduals},
-                              {"clock", number(manifest.clock)},
-                              {"seed", manifest.seed},
-                              {"folder", manifest.folder}};
+  int const format = !manifest.placement.empty()   ? kFormatWithPlacement
+                     : !manifest.residuals.empty() ? kFormatWithResiduals
+                                                   : kFormat;
+  nlohmann::ordered_json json{
+      {"format", format}, {"clock", number(manifest.clock)}, {"seed", manifest.seed}, {"folder", manifest.folder}};
   json["tables"] = nlohmann::json::array();
   for (auto const& table : manifest.tables) {
     json["tables"].push_back({{"name", table.name},
@@ -144,6 +149,7 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
   json["rows"] = nlohmann::json::array();
   for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));
   for (auto const& file : manifest.residuals) json["residuals"].emplace_back(to_json(file));
+  for (auto const& file : manifest.placement) json["placement"].emplace_back(to_json(file));
   json["blobs"] = nlohmann::json::array();
   for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
   replace_whole(folder / "manifest.json", json.dump(1) + "\n");

@@ -38,6 +38,7 @@ struct Manifest {
   std::vector<Table> tables;
   std::vector<FileChecksum> rows;
   std::vector<FileChecksum> residuals;  // files of the ranks that have residuals or mirrors
+  std::vector<FileChecksum> placement;  // files of the homes from which rows are away
   std::vector<NamedBlob> blobs;
 };
 

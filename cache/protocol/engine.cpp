@@ -37,8 +37,8 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       stream_(stream),
       messenger_(progress_.messenger(), stream_),
       round_(me_, ranks_, Clock{0}),
-      executor_(me_, ranks_, stream_, messenger_, round_, tables_),
-      requests_(me_, ranks_, stream_, messenger_, round_, tables_),
+      executor_(me_, ranks_, stream_, messenger_, round_, tables_, placement_),
+      requests_(me_, ranks_, stream_, messenger_, round_, tables_, placement_),
       exceptions_at_start_(std::uncaught_exceptions()) {
   group_.impl().had_store = true;
   executor_.on_complete = [this](Clock step, Round::StepReport const& all) {
@@ -69,6 +69,7 @@ void Engine::start(Clock first, std::uint64_t seed) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
+  placement_.directories.resize(tables_.size());
   started_ = true;
   seed_ = seed;
   progress_.start();
@@ -106,6 +107,7 @@ void Engine::received(Rank from, std::string_view body) {
     case MessageKind::kRefreshPhase:
       return round_.on_message(from, message);
     case MessageKind::kLateFetch:
+    case MessageKind::kLateForward:
     case MessageKind::kLateFetchReply:
       return executor_.on_message(from, message);
     case MessageKind::kSchema:
@@ -126,7 +128,8 @@ void Engine::closed_by(Rank peer) {
 // nobody waits for are in flight.
 void Engine::check_closed() const {
   for (Rank const peer : closed_) {
-    if (round_.lacks(peer) || requests_.lacks(peer) || executor_.lacks(peer, Clock{reading_.load()})) {
+    auto const late = executor_.pending_peers(Clock{reading_.load()});
+    if (round_.lacks(peer) || requests_.lacks(peer) || std::find(late.begin(), late.end(), peer) != late.end()) {
       throw comm::PeerLost(peer, fmt::format("the Store of rank {} has ended", number(peer)));
     }
   }
@@ -151,6 +154,7 @@ bool Engine::idle() const { return executor_.idle() && requests_.idle() && round
 void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
   stats.late_keys = late_keys_.load();
+  stats.remote_keys = remote_keys_.load();
   stats.rows_reserved = rows_reserved_.load();
   stats.index_growths = index_growths_.load();
   stats.round = times_.seconds();
@@ -166,6 +170,7 @@ void Engine::publish() {
   rows_reserved_ = rows;
   index_growths_ = growths;
   late_keys_ = executor_.late_keys();
+  remote_keys_ = executor_.remote_keys();
 }
 
 void Engine::throw_if_rejected() {
@@ -180,7 +185,7 @@ void Engine::throw_if_rejected() {
 comm::PendingPeers Engine::pending_peers() const {
   std::vector<Rank> ranks = round_.pending_peers();
   if (!ranks.empty()) return {ranks, round_.pending_data()};
-  ranks = executor_.pending_peers();
+  ranks = executor_.pending_peers(round_.clock());
   if (!ranks.empty()) return {ranks, fmt::format("the rows of step {}", number(round_.clock()))};
   ranks = requests_.pending_peers();
   if (!ranks.empty()) return {ranks, "an answer"};

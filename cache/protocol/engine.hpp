@@ -41,6 +41,8 @@ class Engine final : public comm::Channel {
   // Call it once. A rank with another seed or other tables causes a PeerError.
   void start(Clock first, std::uint64_t seed);
   bool started() const { return started_; }
+  // Where rows of this home are. For use in progress() only.
+  Placement& placement() { return placement_; }
 
   // Runs `task` in progress() and blocks until it is done. Throws what `task` throws, and the protocol continues.
   void wait_invoke(std::function<void(Stream&)> const& task);
@@ -118,6 +120,7 @@ class Engine final : public comm::Channel {
   Round round_;
   RoundTimer times_;
   std::vector<std::unique_ptr<TableShard>> tables_;
+  Placement placement_;
   RoundExecutor executor_;
   RequestHandler requests_;
   bool started_ = false;
@@ -133,7 +136,7 @@ class Engine final : public comm::Channel {
   std::atomic<std::int64_t> reading_ = -1;  // the step whose rows a thread waits for
   std::atomic<std::int64_t> complete_ = 0;
   std::atomic<std::uint32_t> signals_ = 0;
-  std::atomic<std::uint64_t> late_keys_ = 0, steps_ = 0, rows_reserved_ = 0, index_growths_ = 0;
+  std::atomic<std::uint64_t> late_keys_ = 0, remote_keys_ = 0, steps_ = 0, rows_reserved_ = 0, index_growths_ = 0;
 };
 
 }  // namespace gpups::cache

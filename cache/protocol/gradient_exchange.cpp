@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/gradient_exchange.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cache/wire/gradient_section.hpp"
 #include "kernels/count_entries.hpp"
+#include "kernels/gather_elements.hpp"
+#include "kernels/permute_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -19,11 +22,16 @@ kernels::PackedBytes wait_pack_counts(Stream& stream, View<std::uint32_t const> 
   return kernels::wait_pack_sums(stream, {.sums = counts, .order = there});
 }
 
+// Returns a view of the integers as pairs of floats, for copies.
+MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
+  return {reinterpret_cast<float*>(sums.data()), sums.rows(), 2 * sums.columns(), 2 * sums.stride(), sums.device()};
+}
+
 }  // namespace
 
 std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   auto const& batch = state_.current;
-  if (batch == nullptr || !owns_rows_of(*batch, owner)) return {};
+  if (batch == nullptr || !has_list(*batch, owner)) return {};
   auto& stream = state_.stream;
   std::vector<GradientBytes> sizes(batch->parts.size());
   auto const send = [&](Section section, std::size_t part, kernels::PackedBytes bytes, std::size_t plain) {
@@ -37,14 +45,14 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
   };
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = batch->parts[p];
-    if (part.owned_by(owner) == 0) continue;
-    auto const order = part.remote_positions_of(owner, state_.me);
+    if (part.list_size(owner) == 0) continue;
+    auto const order = part.list_positions(owner);
     auto const& shard = state_.table(part.table);
     std::size_t const plain = order.size() * shard.dim() * sizeof(float);
     if (shard.options().gradient_compression.enabled()) {
       auto const taken =
           residuals_.of(owner, part.table)
-              .wait_compress(stream, state_.round.clock(), wait_keys_on_wire(state_, part, owner), part.sums, order);
+              .wait_compress(stream, state_.round.clock(), wait_keys_at(stream, part, order), part.sums, order);
       sizes[p].sent = taken.sent;
       sizes[p].sums = send(Section::kGradients, p, std::move(*taken.bytes), plain);
     } else {
@@ -58,14 +66,17 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
   return sizes;
 }
 
-void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes) const {
+void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes) {
   auto const found = state_.reader_batches.find({from, state_.round.clock()});
   if (found == state_.reader_batches.end()) {
     if (!sizes.empty()) state_.throw_peer_error(from, "sent gradients for rows that it did not announce");
     return;
   }
-  auto const& list = found->second;
-  if (!list.keys_received) state_.throw_peer_error(from, "ended a step before it sent the keys of the step");
+  auto& list = found->second;
+  if (std::any_of(list.homes.begin(), list.homes.end(), [](auto const& home) { return !home.second.keys_received; })) {
+    state_.throw_peer_error(from, "ended a step before it sent the keys of the step");
+  }
+  wait_join(state_.stream, list);
   if (sizes.empty()) return;
   if (list.parts.size() != sizes.size()) {
     state_.throw_peer_error(from, "sent gradients for rows that it did not announce");
@@ -169,12 +180,28 @@ RowSums GradientExchange::wait_decode(Rank from, ReaderPart& part) {
   return {.ids = part.ids, .sums = part.decoded_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
+// Returns the gradients of this rank's batch for the rows that it holds itself.
+RowSums GradientExchange::wait_local_sums(PreparedPart& part) {
+  if (!part.local_positions) {
+    return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
+  }
+  auto& stream = state_.stream;
+  auto const& positions = *part.local_positions;
+  auto& [ids, sums, counts] = local_.emplace_back(LocalSums{Array<std::uint32_t>(stream.device(), positions.size()),
+                                                            {stream.device(), positions.size(), part.sums.columns()},
+                                                            Array<std::int64_t>(stream.device(), positions.size())});
+  memory::fill_bytes(stream, sums.view().data(), 0, sums.view().flat().bytes());  // padding
+  kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
+  kernels::gather_matrix_rows(stream, {.from = as_floats(part.sums), .positions = positions, .to = as_floats(sums)});
+  kernels::count_entries(stream, {.offsets = part.offsets, .rows = positions, .counts = counts});
+  stream.wait();
+  return {.ids = ids, .sums = sums, .counts = counts};
+}
+
 void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) {
-      if (part.table != table || part.applied) continue;
-      lists.push_back(
-          {.ids = part.ids_of(state_.me), .sums = part.sums_of(state_.me), .offsets = part.offsets_of(state_.me)});
+      if (part.table == table && !part.applied) lists.push_back(wait_local_sums(part));
     }
   }
   for (auto& [id, list] : state_.reader_batches) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -25,17 +26,25 @@ class GradientExchange {
   std::vector<GradientBytes> wait_send(Rank owner, std::vector<std::function<void()>>& sends);
 
   // Throws PeerError if a rank has not announced the rows of these gradients, or their keys have not arrived, or if the
-  // sizes are impossible. Allocates no memory.
-  void check(Rank from, std::vector<GradientBytes> const& sizes) const;
+  // sizes are impossible. Allocates no memory for the gradients.
+  void check(Rank from, std::vector<GradientBytes> const& sizes);
   // Returns how often receive() calls `taken`.
   std::size_t sections(Rank from, std::vector<GradientBytes> const& sizes) const;
   // Receives the gradients of a rank. Calls `taken` when a section has arrived.
   void receive(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken);
 
-  // Adds the gradients of all ranks for rows of a table to `lists`.
+  // Adds the gradients of all ranks for rows of a table to `lists`. They are valid until end_step().
   void wait_append(TableId table, std::vector<RowSums>& lists);
+  void end_step() { local_.clear(); }
 
  private:
+  // Gradients of this rank's batch for rows that it holds, of which some are away from their homes.
+  struct LocalSums {
+    Array<std::uint32_t> ids;
+    Matrix<std::int64_t> sums;
+    Array<std::int64_t> counts;
+  };
+  RowSums wait_local_sums(PreparedPart& part);
   void receive_part(ReaderBatchId const& of, std::size_t part, GradientBytes const& sizes,
                     std::function<void()> const& taken);
   void receive_sums(Rank from, std::uint64_t tag, std::shared_ptr<ReceivedSums> const& sums, std::uint64_t bytes,
@@ -47,6 +56,7 @@ class GradientExchange {
 
   RoundState& state_;
   ResidualExchange& residuals_;
+  std::deque<LocalSums> local_;
 };
 
 }  // namespace gpups::cache

@@ -3,17 +3,19 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// Returns the intent for one owner; it has no parts if the owner has no row of the batch.
-Intent intent_for(Rank owner, PreparedBatch::Impl const& batch) {
+// Returns the intent for one home; it has no parts if no row of the batch has this home.
+Intent intent_for(Rank home, PreparedBatch::Impl const& batch) {
   Intent intent{.clock = batch.clock, .parts = {}};
-  if (!owns_rows_of(batch, owner)) return intent;
-  for (auto const& part : batch.parts) intent.parts.push_back({part.table, part.owned_by(owner)});
+  if (!has_list(batch, home)) return intent;
+  for (auto const& part : batch.parts) intent.parts.push_back({part.table, part.list_size(home)});
   return intent;
 }
 
@@ -31,158 +33,244 @@ std::size_t IntentExchange::dictionary_capacity(TableId table) const {
   return state_.table(table).options().dictionary_keys / static_cast<std::size_t>(state_.ranks - 1);
 }
 
-KeyEncoder& IntentExchange::encoder_for(Rank owner, TableId table) {
-  return encoders_.try_emplace({owner, table}, dictionary_capacity(table)).first->second;
-}
-
-KeyDecoder& IntentExchange::decoder_for(Rank reader, TableId table) {
-  return decoders_.try_emplace({reader, table}, dictionary_capacity(table)).first->second;
+KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
+  return encoders_.try_emplace({home, table}, dictionary_capacity(table)).first->second;
 }
 
 // -- intents of this rank --
 
 void IntentExchange::wait_queue(PreparedBatch::Impl& batch) {
-  for (auto const owner : state_.owners_of(batch)) wait_encode(batch, owner, false, outgoing_[owner]);
+  for (Rank const home : state_.others()) {
+    if (has_list(batch, home)) wait_encode(batch, home, false, outgoing_[home]);
+  }
 }
 
-OutgoingIntents IntentExchange::wait_encode_late(PreparedBatch::Impl& batch, Rank owner) {
+OutgoingIntents IntentExchange::wait_encode_late(PreparedBatch::Impl& batch, Rank home) {
   OutgoingIntents outgoing;
-  wait_encode(batch, owner, true, outgoing);
+  wait_encode(batch, home, true, outgoing);
   return outgoing;
 }
 
-OutgoingIntents IntentExchange::take(Rank owner) {
-  auto const waiting = outgoing_.extract(owner);
+OutgoingIntents IntentExchange::take(Rank home) {
+  auto const waiting = outgoing_.extract(home);
   return waiting.empty() ? OutgoingIntents{} : waiting.mapped();
 }
 
-// Encodes the batch's keys of this owner and appends them to `outgoing`.
-void IntentExchange::wait_encode(PreparedBatch::Impl& batch, Rank owner, bool is_late, OutgoingIntents& outgoing) {
+// Encodes the batch's keys of this home and appends them to `outgoing`.
+void IntentExchange::wait_encode(PreparedBatch::Impl& batch, Rank home, bool is_late, OutgoingIntents& outgoing) {
   auto& stream = state_.stream;
-  outgoing.intents.push_back(intent_for(owner, batch));
+  outgoing.intents.push_back(intent_for(home, batch));
   for (auto& part : batch.parts) {
-    if (part.owned_by(owner) == 0) continue;
+    if (part.rows_at(home) == 0) continue;
     KeyEncoder none(0);
-    auto& dictionary = is_late ? none : encoder_for(owner, part.table);
-    auto const theirs = part.keys_of(owner);
+    auto& dictionary = is_late ? none : encoder_for(home, part.table);
+    auto const theirs = part.keys_at(home);
     auto const copied = theirs.device().is_host() ? std::vector<Key>() : to_host(stream, theirs);
     View<Key const> const keys = theirs.device().is_host() ? theirs : View<Key const>(copied);
     auto order =
         dictionary.wait_encode_keys(state_.on_host, keys, batch.clock, state_.round.next_in(), *outgoing.bytes).order;
     if (shares_scales(state_.table(part.table).options())) order = order_by_value(keys);
-    for (auto& row : order) row += part.owners[number(owner)];
-    copy<std::uint32_t>(stream, part.remote_positions.view().slice(part.first_of(owner, state_.me), order.size()),
+    for (auto& row : order) row += part.homes[number(home)];
+    copy<std::uint32_t>(stream, part.remote_positions.view().slice(part.lists[number(home)], order.size()),
                         View<std::uint32_t const>(order));
     if (!stream.device().is_host()) stream.wait();  // `order` ends here
   }
 }
 
-void IntentExchange::send_keys(Rank owner, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind) {
+void IntentExchange::send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind) {
   state_.messenger.count_compression(kind, outgoing.keys() * sizeof(Key), outgoing.bytes->size());
-  state_.messenger.send_data(state_.on_host, owner, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind,
+  state_.messenger.send_data(state_.on_host, home, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind,
                              outgoing.bytes);
 }
 
-void IntentExchange::wait_encode_known(Rank owner, TableId table, View<Key const> keys,
+void IntentExchange::wait_encode_known(Rank home, TableId table, View<Key const> keys,
                                        std::vector<std::uint8_t>& wire) {
-  encoder_for(owner, table).wait_encode_known(state_.on_host, keys, wire);
+  encoder_for(home, table).wait_encode_known(state_.on_host, keys, wire);
 }
 
 // -- intents of other ranks --
 
-// Throws PeerError for an invalid intent. The intent of a late fetch is for the step that its reader trains or ends,
-// which is at most two steps after the step that is applied here. Other intents arrive with the round of an earlier
-// step.
-void IntentExchange::check(Rank from, Intent const& intent, bool is_late) const {
-  auto const& round = state_.round;
-  Clock const first = is_late ? round.applied() + 1 : round.clock() + 1;
-  Clock const last = is_late ? round.applied() + 2 : round.clock() + kStepsAheadMax;
-  if (from == state_.me) state_.throw_peer_error(from, "announced a batch to itself");
-  if (state_.reader_batches.contains({from, intent.clock})) state_.throw_peer_error(from, "announced a batch twice");
-  if (intent.clock < first || intent.clock > last) {
-    state_.throw_peer_error(
-        from, fmt::format("announced a batch of step {} at step {}", number(intent.clock), number(round.clock())));
+void IntentExchange::check_clock(Rank from, Clock clock, Clock first, Clock last) const {
+  if (clock >= first && clock <= last) return;
+  state_.throw_peer_error(
+      from, fmt::format("announced a batch of step {} at step {}", number(clock), number(state_.round.clock())));
+}
+
+// Adds the list that `sender` announces. Throws PeerError if it is invalid. Allocates no memory for its keys.
+void IntentExchange::add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late) {
+  if (number(reader) >= static_cast<std::uint32_t>(state_.ranks) || reader == state_.me) {
+    state_.throw_peer_error(sender, "announced a batch to itself");
   }
-  auto const ahead = parts_ahead_.find(from);
+  auto const ahead = parts_ahead_.find(sender);
   if ((ahead == parts_ahead_.end() ? 0 : ahead->second) + intent.parts.size() > kPartsAheadMax) {
-    state_.throw_peer_error(from, fmt::format("announced more than {} parts of batches ahead", kPartsAheadMax));
+    state_.throw_peer_error(sender, fmt::format("announced more than {} parts of batches ahead", kPartsAheadMax));
   }
   for (auto const& part : intent.parts) {
     if (number(part.table) >= state_.tables.size()) {
-      state_.throw_peer_error(from, "announced keys of a table that does not exist");
+      state_.throw_peer_error(sender, "announced keys of a table that does not exist");
     }
   }
+  auto& batch = state_.reader_batches[{reader, intent.clock}];
+  if (batch.homes.contains(home)) state_.throw_peer_error(sender, "announced a batch twice");
+  auto const same_tables = [&](HomeList const& list) {
+    return std::equal(list.parts.begin(), list.parts.end(), intent.parts.begin(), intent.parts.end(),
+                      [](auto const& a, auto const& b) { return a.table == b.table; });
+  };
+  if (!batch.homes.empty() &&
+      (batch.is_late != is_late || !batch.parts.empty() || !same_tables(batch.homes.begin()->second))) {
+    state_.throw_peer_error(sender, "announced a batch with other parts than another rank");
+  }
+  batch.is_late = is_late;
+  auto& list = batch.homes[home];
+  for (auto const& part : intent.parts) list.parts.push_back({.table = part.table, .keys = part.keys});
+  parts_ahead_[sender] += intent.parts.size();
 }
 
-void IntentExchange::receive(Rank from, Message const& message, bool is_late, std::function<void()> then) {
-  for (auto const& intent : message.intents) {
-    check(from, intent, is_late);
-    auto& list = state_.reader_batches[{from, intent.clock}];
-    list.is_late = is_late;
-    for (auto const& part : intent.parts) list.parts.push_back({.table = part.table, .keys = part.keys});
-    parts_ahead_[from] += intent.parts.size();
+// Decodes the keys of an intent, and removes them from the front of `bytes`. dictionaries: null for a late fetch.
+std::vector<TableKeys> IntentExchange::decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
+                                              std::string_view& bytes) {
+  std::vector<TableKeys> parts;
+  for (auto const& part : intent.parts) {
+    KeyDecoder none(0);
+    auto& dictionary =
+        dictionaries == nullptr
+            ? none
+            : dictionaries->try_emplace({from, part.table}, dictionary_capacity(part.table)).first->second;
+    auto& decoded = parts.emplace_back(TableKeys{part.table, {}});
+    decoded.keys = dictionary.decode(bytes, part.keys, intent.clock, now).keys;
+    if (shares_scales(state_.table(part.table).options())) sort_keys(decoded.keys);
   }
+  return parts;
+}
+
+// Receives encoded keys. Errors of `then` about the bytes become PeerErrors.
+void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t size,
+                                  std::function<void(std::string_view)> then) {
   auto const bytes = std::make_shared<Array<std::uint8_t>>();
-  auto const allocate = [bytes, size = message.key_bytes] {
+  auto const allocate = [bytes, size] {
     *bytes = Array<std::uint8_t>(Device::host(), size);
     return bytes->data();
   };
-  auto const section = is_late ? Section::kLateFetchKeys : Section::kKeys;
-  state_.messenger.receive_data(
-      state_.on_host, from, tag(section, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
-      allocate, [this, from, message, is_late, bytes, then = std::move(then)] {
-        wait_resolve(from, message, is_late, {reinterpret_cast<char const*>(bytes->data()), bytes->size()});
-        then();
-      });
+  state_.messenger.receive_data(state_.on_host, from, tag, size, allocate, [this, from, bytes, then = std::move(then)] {
+    try {
+      then({reinterpret_cast<char const*>(bytes->data()), bytes->size()});
+    } catch (comm::WireError const& error) {
+      state_.throw_peer_error(from, fmt::format("announced {}", error.what()));
+    }
+  });
 }
 
-// Decodes the keys of all intents of a message, and finds or reserves their rows, all together.
-void IntentExchange::wait_resolve(Rank from, Message const& message, bool is_late, std::string_view bytes) try {
+// Finds or reserves the rows of lists, all together.
+void IntentExchange::wait_find(Rank from, std::vector<FoundList> const& lists) {
   auto& stream = state_.stream;
   std::vector<Array<Key>> keys;
   std::vector<TableShard::ShardKeys> read;
-  for (auto const& intent : message.intents) {
-    auto& list = state_.reader_batches.at({from, intent.clock});
+  for (auto const& [reader, home, clock, parts] : lists) {
+    auto& list = state_.reader_batches.at({reader, clock}).homes.at(home);
     list.keys_received = true;
-    for (auto& part : list.parts) {
-      KeyDecoder none(0);
-      auto& dictionary = is_late ? none : decoder_for(from, part.table);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      auto& part = list.parts[p];
+      part.keys = parts[p].keys.size();
       auto& table = state_.table(part.table);
-      auto keys_read = dictionary.decode(bytes, part.keys, intent.clock, message.clock).keys;
-      if (shares_scales(table.options())) sort_keys(keys_read);
-      part.ids = Array<std::uint32_t>(stream.device(), keys_read.size());
-      keys.push_back(to_device(stream, keys_read));
+      part.ids = Array<std::uint32_t>(stream.device(), part.keys);
+      keys.push_back(to_device(stream, parts[p].keys));
       read.push_back({&table, keys.back(), part.ids});
-      if (table.sends_deltas()) part.key_list = std::make_shared<Array<Key>>(to_device(stream, keys_read));
+      if (table.sends_deltas()) part.key_list = std::make_shared<Array<Key>>(to_device(stream, parts[p].keys));
     }
   }
-  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
   TableShard::wait_resolve(stream, read);
   if (auto const repeated = TableShard::wait_find_repeated(stream, read)) {
     state_.throw_peer_error(from, fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
                                               read[repeated->part].shard->options().name));
   }
-} catch (comm::WireError const& error) {
-  state_.throw_peer_error(from, fmt::format("announced {}", error.what()));
+}
+
+// Intents arrive with the round of an earlier step.
+void IntentExchange::receive(Rank from, Message const& message, std::function<void()> then) {
+  for (auto const& intent : message.intents) {
+    check_clock(from, intent.clock, state_.round.clock() + 1, state_.round.clock() + kStepsAheadMax);
+    add_list(from, from, state_.me, intent, false);
+  }
+  receive_keys(from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
+               [this, from, message, then = std::move(then)](std::string_view bytes) {
+                 std::vector<FoundList> lists;
+                 for (auto const& intent : message.intents) {
+                   auto parts = decode(from, intent, message.clock, &decoders_, bytes);
+                   if (auto plan = planner_.plan(from, parts)) {
+                     parts = std::move(plan->here);
+                     planner_.queue(from, intent.clock, std::move(*plan));
+                   }
+                   lists.push_back({from, state_.me, intent.clock, std::move(parts)});
+                 }
+                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 wait_find(from, lists);
+                 then();
+               });
+}
+
+// The intent of a late fetch is for the step that its reader trains or ends, or the one after it. These are at most two
+// or three steps after the step that is applied here.
+void IntentExchange::receive_late(Rank from, Message const& message,
+                                  std::function<void(std::optional<HomePlanner::Plan>)> then) {
+  auto const& intent = message.intents[0];
+  Clock const applied = state_.round.applied();
+  check_clock(from, intent.clock, applied + 1, applied + (state_.placement.any_moved ? 3 : 2));
+  add_list(from, from, state_.me, intent, true);
+  receive_keys(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
+               [this, from, intent, then = std::move(then)](std::string_view bytes) {
+                 auto parts = decode(from, intent, intent.clock, nullptr, bytes);
+                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 auto plan = planner_.plan(from, parts);
+                 wait_find(from, {{from, state_.me, intent.clock, plan ? plan->here : parts}});
+                 then(std::move(plan));
+               });
+}
+
+void IntentExchange::receive_forwards(Rank home, Message const& message, std::function<void()> then) {
+  bool const is_late = message.kind == MessageKind::kLateForward;
+  for (auto const& [reader, intent] : message.forwards) {
+    Clock const now = is_late ? state_.round.applied() : state_.round.clock();
+    check_clock(home, intent.clock, now + (is_late ? 1 : 2), now + (is_late ? 3 : kStepsAheadMax));
+    add_list(home, reader, home, intent, is_late);
+  }
+  auto const section = is_late ? tag(Section::kLateForwardKeys, message.forward_id, 0)
+                               : tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
+  receive_keys(home, section, message.key_bytes,
+               [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
+                 std::vector<FoundList> lists;
+                 for (auto const& [reader, intent] : message.forwards) {
+                   auto parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
+                   for (auto& part : parts) sort_keys(part.keys);
+                   lists.push_back({reader, home, intent.clock, std::move(parts)});
+                 }
+                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 wait_find(home, lists);
+                 then();
+               });
 }
 
 std::vector<Key> IntentExchange::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
-  return decoder_for(reader, table).decode_known(wire, count);
+  return decoders_.try_emplace({reader, table}, dictionary_capacity(table)).first->second.decode_known(wire, count);
 }
 
 void IntentExchange::require_keys(Clock step) const {
-  for (auto const& [id, list] : state_.reader_batches) {
-    if (id.second <= step && !list.keys_received) {
-      state_.throw_peer_error(id.first, "announced a batch for a step that it had ended");
+  for (auto const& [id, batch] : state_.reader_batches) {
+    for (auto const& [home, list] : batch.homes) {
+      if (id.second <= step && !list.keys_received) {
+        state_.throw_peer_error(home == state_.me ? id.first : home, "announced a batch for a step that it had ended");
+      }
     }
   }
 }
 
 void IntentExchange::end_step(Clock step) {
-  for (auto const& [id, list] : state_.reader_batches) {
-    if (id.second <= step) parts_ahead_[id.first] -= list.parts.size();
+  for (auto const& [id, batch] : state_.reader_batches) {
+    if (id.second > step) continue;
+    for (auto const& [home, list] : batch.homes) {
+      parts_ahead_[home == state_.me ? id.first : home] -= list.parts.size();
+    }
   }
-  std::erase_if(state_.reader_batches, [step](auto const& list) { return list.first.second <= step; });
+  std::erase_if(state_.reader_batches, [step](auto const& batch) { return batch.first.second <= step; });
 }
 
 }  // namespace gpups::cache

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intents of batches: announces the keys of this rank's batches to their owners, and finds the rows of the keys
-// that other ranks announce.
+// The intents of batches: announces the keys of this rank's batches to their homes, and finds the rows of the keys that
+// other ranks announce, or that homes forward because this rank holds the rows.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "cache/protocol/home_planner.hpp"
 #include "cache/protocol/round_state.hpp"
 #include "cache/wire/key_dictionary.hpp"
 
 namespace gpups::cache {
 
-// Intents for one owner, with their encoded keys.
+// Intents for one home, with their encoded keys.
 struct OutgoingIntents {
   std::vector<Intent> intents{};
   // In the format of key_coding.hpp.
@@ -29,43 +30,63 @@ struct OutgoingIntents {
 // PeerError for invalid intents of peers.
 class IntentExchange {
  public:
-  // `state` must outlive this object.
-  explicit IntentExchange(RoundState& state) : state_(state) {}
+  // Both references must outlive this object.
+  IntentExchange(RoundState& state, HomePlanner& planner) : state_(state), planner_(planner) {}
 
   // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::remote_positions.
   void wait_queue(PreparedBatch::Impl& batch);
-  // Returns the intent of a late fetch, which is not queued, and sets PreparedPart::remote_positions of this owner.
+  // Returns the intent of a late fetch, which is not queued, and sets PreparedPart::remote_positions of this home.
   // Late fetches do not use the key dictionary, because they are not ordered with the rounds.
-  OutgoingIntents wait_encode_late(PreparedBatch::Impl& batch, Rank owner);
-  // Takes the queued intents for an owner.
-  OutgoingIntents take(Rank owner);
+  OutgoingIntents wait_encode_late(PreparedBatch::Impl& batch, Rank home);
+  // Takes the queued intents for a home.
+  OutgoingIntents take(Rank home);
   // Sends the encoded keys of intents.
-  void send_keys(Rank owner, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
+  void send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
 
-  // Receives the intents of a message, and calls `then` when the rows of their keys are found.
-  void receive(Rank from, Message const& message, bool is_late, std::function<void()> then);
+  // Receives the intents of a message of the gradient phase, finds the rows that this rank holds, and queues forwards
+  // and routes for the others. Then calls `then`.
+  void receive(Rank from, Message const& message, std::function<void()> then);
+  // The same for a late fetch. then: called with the keys of all rows, by part; only those of rows that this rank holds
+  // have been found.
+  void receive_late(Rank from, Message const& message, std::function<void(std::optional<HomePlanner::Plan>)> then);
+  // Receives the forwards of a message, and calls `then` when their rows are found.
+  void receive_forwards(Rank home, Message const& message, std::function<void()> then);
+
   // Throws PeerError if a rank has ended `step` without the keys of a batch that it announced for this step.
   void require_keys(Clock step) const;
   // Drops the lists of steps up to `step`, which is applied.
   void end_step(Clock step);
 
   // Encode and decode keys of batches that were announced before, in any order.
-  void wait_encode_known(Rank owner, TableId table, View<Key const> keys, std::vector<std::uint8_t>& wire);
+  void wait_encode_known(Rank home, TableId table, View<Key const> keys, std::vector<std::uint8_t>& wire);
   std::vector<Key> decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count);
 
  private:
-  void wait_encode(PreparedBatch::Impl& batch, Rank owner, bool is_late, OutgoingIntents& outgoing);
-  void check(Rank from, Intent const& intent, bool is_late) const;
-  void wait_resolve(Rank from, Message const& message, bool is_late, std::string_view bytes);
-  KeyEncoder& encoder_for(Rank owner, TableId table);
-  KeyDecoder& decoder_for(Rank reader, TableId table);
+  using Dictionaries = std::map<std::pair<Rank, TableId>, KeyDecoder>;
+
+  void wait_encode(PreparedBatch::Impl& batch, Rank home, bool is_late, OutgoingIntents& outgoing);
+  void add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late);
+  void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
+  std::vector<TableKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
+                                std::string_view& bytes);
+  void receive_keys(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
+  // The keys of one list, whose rows are to be found.
+  struct FoundList {
+    Rank reader, home;
+    Clock clock;
+    std::vector<TableKeys> parts;
+  };
+  void wait_find(Rank from, std::vector<FoundList> const& lists);
   std::size_t dictionary_capacity(TableId table) const;
+  KeyEncoder& encoder_for(Rank home, TableId table);
 
   RoundState& state_;
-  std::map<Rank, OutgoingIntents> outgoing_;  // by owner: sent with the next gradient phase
+  HomePlanner& planner_;
+  std::map<Rank, OutgoingIntents> outgoing_;  // by home: sent with the next gradient phase
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
-  std::map<std::pair<Rank, TableId>, KeyDecoder> decoders_;
-  std::map<Rank, std::size_t> parts_ahead_;  // by reader: number of parts in RoundState::reader_batches
+  Dictionaries decoders_;                    // of intents, by reader
+  Dictionaries forward_decoders_;            // by home
+  std::map<Rank, std::size_t> parts_ahead_;  // by sender: number of parts in RoundState::reader_batches
 };
 
 }  // namespace gpups::cache

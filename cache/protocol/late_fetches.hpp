@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Late fetches, for batches that were announced too late for the refreshes of a round. Owners answer as soon as the
-// step before the batch is applied.
+// Late fetches, for batches that were announced too late for the refreshes of a round. The reader requests the rows
+// from their homes at once. A home answers for the rows that it holds, and forwards the others to their holders, which
+// answer too. Each answers as soon as the step before the batch is applied there.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <vector>
 
+#include "cache/protocol/batch_router.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
 #include "cache/protocol/value_exchange.hpp"
@@ -16,31 +20,69 @@ namespace gpups::cache {
 // For the thread that makes progress. Throws PeerError for invalid messages of peers.
 class LateFetches {
  public:
-  // arrived: called when the values of an owner have arrived, with the step of the batch. All references must outlive
-  // this object.
-  LateFetches(RoundState& state, IntentExchange& intents, ValueExchange& values, std::function<void(Clock)> arrived)
-      : state_(state), intents_(intents), values_(values), arrived_(std::move(arrived)) {}
+  // arrived: called when all values of a batch have arrived, with its step. All references must outlive this object.
+  LateFetches(RoundState& state, IntentExchange& intents, HomePlanner& planner, BatchRouter& router,
+              ValueExchange& values, std::function<void(Clock)> arrived)
+      : state_(state),
+        intents_(intents),
+        planner_(planner),
+        router_(router),
+        values_(values),
+        arrived_(std::move(arrived)) {}
 
-  // Requests the rows of a batch from their owners. Waits for the stream.
-  void wait_fetch(PendingBatch& pending);
-  // Handles a message of kind kLateFetch or kLateFetchReply.
+  // Requests the rows of a batch. own: the plan for the rows of this home; nullopt: this rank holds them. Waits for the
+  // stream.
+  void wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own);
+  // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
   void on_message(Rank from, Message const& message);
   // Answers the requests that waited until the step before theirs is applied, which it now is.
   void wait_answer_waiting();
 
-  // Returns true if `owner` has not answered a late fetch of this rank for `step`.
-  bool lacks(Rank owner, Clock step) const;
+  // Returns the ranks from which this rank waits for an answer for `step`.
+  std::vector<Rank> pending_peers(Clock step) const;
   // Returns the number of keys that were fetched late.
   std::uint64_t keys() const { return keys_; }
 
  private:
-  void wait_answer(ReaderBatchId const& of);
+  // A request of this rank for the rows of one home.
+  struct Fetch {
+    Clock clock{};
+    Rank home{};
+    bool routed = false;          // the home has answered
+    std::set<Rank> unanswered{};  // ranks that must answer, as far as they are known
+  };
+  // An answer that cannot be read before all homes of the batch have sent their routes.
+  struct Answer {
+    Rank from{};
+    std::uint64_t id = 0;
+    std::vector<std::uint64_t> sent;
+  };
+  // An answer of this rank.
+  struct Request {
+    ReaderBatchId of;
+    Rank home{};
+    Message answer;
+  };
+
+  void forward(Rank reader, std::uint64_t id, Clock clock, HomePlanner::Plan const& plan);
+  void on_request(Rank from, Message const& message);
+  void on_forward(Rank home, Message const& message);
+  void on_answer(Rank from, Message const& message);
+  void wait_answer(Request request, OutgoingRoutes const& routes);
+  void expect_holders(Fetch& fetch, PendingBatch const& pending);
+  void try_read(Clock clock);
+  void read(Answer const& answer);
 
   RoundState& state_;
   IntentExchange& intents_;
+  HomePlanner& planner_;
+  BatchRouter& router_;
   ValueExchange& values_;
   std::function<void(Clock)> arrived_;
-  std::vector<ReaderBatchId> waiting_;  // requests that wait until the step before theirs is applied here
+  std::map<std::uint64_t, Fetch> fetches_;  // by number
+  std::map<Clock, std::vector<Answer>> answers_;
+  std::vector<std::pair<Request, OutgoingRoutes>> waiting_;  // until the step before theirs is applied here
+  std::uint64_t next_fetch_ = 0, next_forward_ = 0;
   std::uint64_t keys_ = 0;
 };
 

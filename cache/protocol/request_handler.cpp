@@ -8,6 +8,7 @@
 #include "cache/protocol/countdown_callback.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
+#include "kernels/permute_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -18,19 +19,46 @@ constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 
 using Kind = RowRequest::Kind;
 
-MessageKind request_kind(Kind kind) {
-  static constexpr MessageKind kRequests[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
-  return kRequests[static_cast<int>(kind)];
+// The messages of each kind of request.
+struct RequestMessages {
+  Kind kind;
+  MessageKind request, reply;
+};
+constexpr RequestMessages kMessages[] = {
+    {Kind::kLookup, MessageKind::kLookup, MessageKind::kLookupReply},
+    {Kind::kAssign, MessageKind::kAssign, MessageKind::kAssignReply},
+    {Kind::kErase, MessageKind::kErase, MessageKind::kEraseReply},
+    {Kind::kClaim, MessageKind::kClaim, MessageKind::kClaimReply},
+    {Kind::kGrant, MessageKind::kGrant, MessageKind::kGrantReply},
+    {Kind::kTake, MessageKind::kTake, MessageKind::kTakeReply},
+    {Kind::kReturn, MessageKind::kReturn, MessageKind::kReturnReply},
+    {Kind::kWhere, MessageKind::kWhere, MessageKind::kWhereReply},
+};
+
+MessageKind request_kind(Kind kind) { return kMessages[static_cast<int>(kind)].request; }
+MessageKind reply_kind(Kind kind) { return kMessages[static_cast<int>(kind)].reply; }
+// Returns the kind of request of a message; nullopt if it is none.
+std::optional<Kind> kind_of(Message const& message) {
+  for (auto const& one : kMessages) {
+    if (one.request == message.kind) return one.kind;
+  }
+  return std::nullopt;
 }
-MessageKind reply_kind(Kind kind) {
-  static constexpr MessageKind kReplies[] = {MessageKind::kLookupReply, MessageKind::kAssignReply,
-                                             MessageKind::kEraseReply};
-  return kReplies[static_cast<int>(kind)];
-}
-// REQUIRES: the message is a request, not a reply.
-Kind kind_of(Message const& message) {
-  if (message.kind == MessageKind::kLookup) return Kind::kLookup;
-  return message.kind == MessageKind::kAssign ? Kind::kAssign : Kind::kErase;
+
+// Returns the collective in which a kind of request is allowed; nullopt: it is always allowed.
+std::optional<Kind> collective_of(Kind kind) {
+  switch (kind) {
+    case Kind::kLookup:
+    case Kind::kWhere:
+      return std::nullopt;
+    case Kind::kReturn:
+      return Kind::kErase;
+    case Kind::kGrant:
+    case Kind::kTake:
+      return Kind::kClaim;
+    default:
+      return kind;
+  }
 }
 
 // Returns the part number in the tags of requests of rank `requester`. Both ranks of a pair number their requests from
@@ -40,13 +68,14 @@ std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 }  // namespace
 
 RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
-                               std::vector<std::unique_ptr<TableShard>>& tables)
+                               TableShards& tables, Placement& placement)
     : me_(me),
       ranks_(ranks),
       stream_(stream),
       messenger_(messenger),
       round_(round),
       tables_(tables),
+      placement_(placement),
       gathers_of_(static_cast<std::size_t>(ranks)) {}
 
 void RequestHandler::throw_peer_error(Rank peer, std::string const& what) const {
@@ -87,44 +116,33 @@ void RequestHandler::keep_piece(std::uint64_t number, Rank from, std::string con
   gathers_.erase(number);
 }
 
+// -- requests of this rank --
+
 void RequestHandler::begin(std::shared_ptr<RowRequest> const& request) {
   auto const id = next_id_++;
   rows_[id] = request;
-  request->missing = 1;  // this rank, which finishes last
+  request->missing = 1;  // this rank
   for (int q = 0; q < ranks_; ++q) {
-    Rank const owner{static_cast<std::uint32_t>(q)};
-    if (owner != me_ && request->owned_by(owner) > 0) send_request(owner, id, request);
+    Rank const target{static_cast<std::uint32_t>(q)};
+    if (target != me_ && request->size_of(target) > 0) send_request(target, id, request);
   }
-  serve_locally(*request);
-  finish_one(id);
+  Served const mine{request->table, request->keys_of(me_), request->values_of(me_), request->found_of(me_),
+                    request->words_of(me_)};
+  wait_serve(me_, request->kind, mine, [this, id] { finish_one(id); });
 }
 
-void RequestHandler::send_request(Rank owner, std::uint64_t id, std::shared_ptr<RowRequest> const& request) {
+void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr<RowRequest> const& request) {
   ++request->missing;
-  request->unanswered.push_back(owner);
-  auto const keys = request->keys_of(owner);
-  messenger_.send(
-      owner,
-      {.kind = request_kind(request->kind), .id = id, .table = request->table, .keys = request->owned_by(owner)});
-  messenger_.send_data(stream_, owner, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
+  request->unanswered.push_back(target);
+  auto const keys = request->keys_of(target);
+  messenger_.send(target,
+                  {.kind = request_kind(request->kind), .id = id, .table = request->table, .keys = keys.size()});
+  messenger_.send_data(stream_, target, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
                        &Traffic::lookups, request);
   if (request->kind != Kind::kAssign) return;
-  auto const values = request->values_of(owner);
-  messenger_.send_data(stream_, owner, tag(Section::kRequestValues, id, part_of(me_)), values.data(),
-                       values.flat().bytes(), &Traffic::lookups, request);
-}
-
-void RequestHandler::serve_locally(RowRequest& request) {
-  auto& shard = *tables_[number(request.table)];
-  auto const keys = request.keys_of(me_);
-  switch (request.kind) {
-    case Kind::kLookup:
-      return shard.wait_lookup(stream_, keys, request.values_of(me_), request.found_of(me_));
-    case Kind::kAssign:
-      return shard.wait_assign(stream_, keys, request.values_of(me_), round_.applied());
-    case Kind::kErase:
-      return shard.wait_mark_erased(stream_, keys);
-  }
+  auto const values = request->values_of(target).flat();
+  messenger_.send_data(stream_, target, tag(Section::kRequestValues, id, part_of(me_)), values.data(), values.bytes(),
+                       &Traffic::lookups, request);
 }
 
 void RequestHandler::finish_one(std::uint64_t id) {
@@ -132,17 +150,41 @@ void RequestHandler::finish_one(std::uint64_t id) {
   if (--request->missing > 0) return;
   stream_.wait();
   rows_.erase(id);
+  if (request->then) request->then();
   request->done = true;
 }
+
+void RequestHandler::on_reply(Rank target, Message const& message) {
+  auto const place = rows_.find(message.id);
+  if (place == rows_.end() || reply_kind(place->second->kind) != message.kind ||
+      std::erase(place->second->unanswered, target) == 0) {
+    throw_peer_error(target, "sent a reply without a request");
+  }
+  auto const kept = place->second;
+  auto const values = kept->kind == Kind::kAssign ? View<float>() : kept->values_of(target).flat();
+  auto const found = kept->found_of(target);
+  auto const words = kept->words_of(target);
+  auto const taken = countdown_callback(3, [this, id = message.id] { finish_one(id); });
+  auto const receive = [&](Section section, std::size_t bytes, auto const& to) {
+    messenger_.receive_data(
+        stream_, target, tag(section, message.id, part_of(me_)), bytes, [kept, to] { return to.data(); }, taken);
+  };
+  receive(Section::kRequestValues, values.bytes(), values);
+  receive(Section::kRequestFound, found.bytes(), found);
+  receive(Section::kRequestWords, words.bytes(), words);
+}
+
+// -- requests of other ranks --
 
 void RequestHandler::check_request(Rank reader, Message const& message) {
   if (number(message.table) >= tables_.size())
     throw_peer_error(reader, "requested rows of a table that does not exist");
   if (message.keys == 0) throw_peer_error(reader, "sent a request for no rows");
-  auto const kind = kind_of(message);
-  if (kind != Kind::kLookup && allowed_ != kind) {
-    throw_peer_error(reader, kind == Kind::kAssign ? "assigned rows while this rank did not"
-                                                   : "erased rows while this rank did not");
+  auto const change = collective_of(*kind_of(message));
+  if (change && allowed_ != change) {
+    throw_peer_error(reader, change == Kind::kAssign  ? "assigned rows while this rank did not"
+                             : change == Kind::kErase ? "erased rows while this rank did not"
+                                                      : "localized rows while this rank did not");
   }
   std::erase_if(serving_, [](auto const& entry) { return entry.second.expired(); });
   if (serving_.contains({reader, message.id})) throw_peer_error(reader, "sent a request twice");
@@ -152,43 +194,27 @@ void RequestHandler::check_request(Rank reader, Message const& message) {
     throw_peer_error(reader, "sent too many requests without receiving the replies");
 }
 
-void RequestHandler::answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard,
-                                   std::shared_ptr<ServedRequest> const& served) {
-  std::size_t const rows = served->keys.size();
-  served->values = Matrix<float>(stream_.device(), rows, shard.dim());
-  served->found = Array<std::uint8_t>(stream_.device(), rows);
-  shard.wait_lookup(stream_, served->keys, served->values, served->found);
-  messenger_.send(reader, {.kind = MessageKind::kLookupReply, .id = id});
-  auto const values = served->values.view().flat();
-  messenger_.send_data(stream_, reader, tag(Section::kRequestValues, id, part_of(reader)), values.data(),
-                       values.bytes(), &Traffic::lookups, served);
-  messenger_.send_data(stream_, reader, tag(Section::kRequestFound, id, part_of(reader)), served->found.data(),
-                       served->found.bytes(), &Traffic::lookups, served);
-}
-
-void RequestHandler::answer_change(Rank reader, std::uint64_t id, Kind kind, TableShard& shard,
-                                   ServedRequest const& served) {
-  if (kind == Kind::kAssign) {
-    shard.wait_assign(stream_, served.keys, served.values, round_.applied());
-  } else {
-    shard.wait_mark_erased(stream_, served.keys);
-  }
-  messenger_.send(reader, {.kind = reply_kind(kind), .id = id});
-}
-
 void RequestHandler::serve(Rank reader, Message const& message) {
   check_request(reader, message);
-  auto& shard = *tables_[number(message.table)];
-  auto const kind = kind_of(message);
+  auto const kind = *kind_of(message);
   auto const served = std::make_shared<ServedRequest>();
   serving_[{reader, message.id}] = served;
-  auto const taken =
-      countdown_callback(kind == Kind::kAssign ? 2 : 1, [this, reader, id = message.id, kind, served, &shard] {
-        if (kind == Kind::kLookup) return answer_lookup(reader, id, shard, served);
-        answer_change(reader, id, kind, shard, *served);
-      });
   Device const device = stream_.device();
+  auto const& shard = *tables_[number(message.table)];
   std::size_t const rows = message.keys, dim = shard.dim();
+  auto const serve = [this, reader, id = message.id, table = message.table, kind, served, rows, device, &shard] {
+    RowRequest sizes;  // of the arrays of the reply
+    sizes.kind = kind;
+    sizes.targets = {0, static_cast<std::uint32_t>(rows)};
+    sizes.allocate(device, shard.dim(), shard.state_columns());
+    if (kind != Kind::kAssign) served->values = std::move(sizes.values);
+    served->found = std::move(sizes.found);
+    served->words = std::move(sizes.words);
+    MatrixView<float> const values = served->values.rows() == 0 ? MatrixView<float>() : served->values.view();
+    wait_serve(reader, kind, {table, served->keys, values, served->found, served->words},
+               [this, reader, id, kind, served] { answer(reader, id, kind, served); });
+  };
+  auto const taken = countdown_callback(kind == Kind::kAssign ? 2 : 1, serve);
   auto const keys = [served, device, rows] {
     served->keys = Array<Key>(device, rows);
     return served->keys.data();
@@ -204,24 +230,108 @@ void RequestHandler::serve(Rank reader, Message const& message) {
                           rows * row_stride(dim) * sizeof(float), values, taken);
 }
 
-void RequestHandler::on_reply(Rank owner, Message const& message) {
-  auto const place = rows_.find(message.id);
-  if (place == rows_.end() || reply_kind(place->second->kind) != message.kind ||
-      std::erase(place->second->unanswered, owner) == 0) {
-    throw_peer_error(owner, "sent a reply without a request");
+void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::shared_ptr<ServedRequest> const& served) {
+  messenger_.send(reader, {.kind = reply_kind(kind), .id = id});
+  auto const send = [&](Section section, void const* data, std::size_t bytes) {
+    messenger_.send_data(stream_, reader, tag(section, id, part_of(reader)), data, bytes, &Traffic::lookups, served);
+  };
+  if (kind != Kind::kAssign) {
+    auto const values = served->values.view().flat();
+    send(Section::kRequestValues, values.data(), values.bytes());
   }
-  if (message.kind != MessageKind::kLookupReply) return finish_one(message.id);
+  send(Section::kRequestFound, served->found.data(), served->found.bytes());
+  send(Section::kRequestWords, served->words.data(), served->words.bytes());
+}
 
-  auto const kept = place->second;
-  auto const values = kept->values_of(owner);
-  auto const exists = kept->found_of(owner);
-  auto const taken = countdown_callback(2, [this, id = message.id] { finish_one(id); });
-  messenger_.receive_data(
-      stream_, owner, tag(Section::kRequestValues, message.id, part_of(me_)), values.flat().bytes(),
-      [kept, values] { return values.data(); }, taken);
-  messenger_.receive_data(
-      stream_, owner, tag(Section::kRequestFound, message.id, part_of(me_)), exists.bytes(),
-      [kept, exists] { return exists.data(); }, taken);
+// -- rows of this rank, and of this home --
+
+void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std::function<void()> then) {
+  auto const& directory = placement_.directories[number(rows.table)];
+  bool const by_holder = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
+  if (by_holder && !directory.empty()) {
+    auto const keys = to_host(stream_, rows.keys);
+    auto const holders = directory.holders(View<Key const>(keys), me_);
+    if (std::any_of(holders.begin(), holders.end(), [this](Rank holder) { return holder != me_; })) {
+      return wait_serve_away(kind, rows, holders, std::move(then));
+    }
+  }
+  if (!rows.keys.empty()) wait_serve_here(reader, kind, rows);
+  then();
+}
+
+void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows) {
+  auto& shard = *tables_[number(rows.table)];
+  switch (kind) {
+    case Kind::kLookup:
+      return shard.wait_lookup(stream_, rows.keys, rows.values, rows.found);
+    case Kind::kAssign:
+      return shard.wait_assign(stream_, rows.keys, rows.values, round_.applied());
+    case Kind::kErase:
+      return shard.wait_mark_erased(stream_, rows.keys);
+    case Kind::kTake:
+      return shard.wait_take(stream_, rows.keys, rows.values, rows.found, rows.words);
+    case Kind::kWhere:
+      return wait_describe(rows);
+    case Kind::kClaim:
+      return claims_.add(reader, rows.table, to_host(stream_, rows.keys));
+    case Kind::kGrant: {
+      auto const from = claims_.grant(reader, rows.table, to_host(stream_, rows.keys), placement_, me_, round_.clock());
+      copy<std::uint32_t>(stream_, rows.words, View<std::uint32_t const>(from));
+      return stream_.wait();  // `from` ends here
+    }
+    case Kind::kReturn: {
+      auto const keys = to_host(stream_, rows.keys);
+      std::vector<Rank> const home(keys.size(), me_);
+      return placement_.directories[number(rows.table)].set(View<Key const>(keys), home, me_, {}, {});
+    }
+  }
+}
+
+// Writes what the directory knows about rows of this home.
+void RequestHandler::wait_describe(Served const& rows) {
+  std::vector<std::uint32_t> words;
+  for (Key const key : to_host(stream_, rows.keys)) {
+    auto const known = placement_.directories[number(rows.table)].find(key);
+    auto const entry = known.value_or(Directory::Entry{.holder = me_});
+    auto const since = static_cast<std::uint64_t>(number(entry.since));
+    words.insert(words.end(), {number(entry.holder), static_cast<std::uint32_t>(entry.reason),
+                               static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});
+  }
+  copy<std::uint32_t>(stream_, rows.words, View<std::uint32_t const>(words));
+  stream_.wait();  // `words` ends here
+}
+
+// Asks the holders of all rows, this rank included, and copies their answers. Erased rows are not away any more.
+void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<Rank> const& holders,
+                                     std::function<void()> then) {
+  auto& shard = *tables_[number(rows.table)];
+  auto const keys = to_host(stream_, rows.keys);
+  std::vector<std::uint32_t> order;
+  auto const request =
+      make_held_request(stream_, kind, rows.table, keys, holders, shard.dim(), shard.state_columns(), ranks_, order);
+  std::vector<std::uint32_t> places(order.size());  // of each key in the request
+  for (std::uint32_t j = 0; j < order.size(); ++j) places[order[j]] = j;
+  auto const positions = std::make_shared<Array<std::uint32_t>>(to_device(stream_, places));
+  if (kind == Kind::kAssign) {
+    kernels::gather_matrix_rows(stream_,
+                                {.from = rows.values, .positions = to_device(stream_, order), .to = request->values});
+  }
+  if (kind == Kind::kErase) {
+    std::vector<Rank> const home(keys.size(), me_);
+    placement_.directories[number(rows.table)].set(View<Key const>(keys), home, me_, {}, {});
+  }
+  request->then = [this, kind, rows, from = request.get(), positions, then = std::move(then)] {
+    if (kind == Kind::kLookup) {
+      kernels::gather_matrix_rows(stream_, {.from = from->values,
+                                            .positions = *positions,
+                                            .to = rows.values,
+                                            .flags_from = from->found,
+                                            .flags_to = rows.found});
+      stream_.wait();  // the request ends
+    }
+    then();
+  };
+  begin(request);
 }
 
 std::vector<Rank> RequestHandler::pending_peers() const {
@@ -249,16 +359,8 @@ bool RequestHandler::idle() const {
 
 void RequestHandler::on_message(Rank from, Message const& message) {
   if (from == me_) throw_peer_error(from, "sent a message to itself");
-  switch (message.kind) {
-    case MessageKind::kGather:
-      return on_gather(from, message);
-    case MessageKind::kLookup:
-    case MessageKind::kAssign:
-    case MessageKind::kErase:
-      return serve(from, message);
-    default:
-      return on_reply(from, message);
-  }
+  if (message.kind == MessageKind::kGather) return on_gather(from, message);
+  kind_of(message) ? serve(from, message) : on_reply(from, message);
 }
 
 }  // namespace gpups::cache

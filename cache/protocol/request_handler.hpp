@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests between ranks outside of rounds: gathers of small data, and look-ups, assigns and erases of rows.
+// Requests between ranks outside of rounds: gathers of small data, and requests for rows.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/protocol/round.hpp"
+#include "cache/protocol/row_claims.hpp"
 #include "cache/protocol/row_request.hpp"
 #include "cache/protocol/store_messenger.hpp"
+#include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 
 namespace gpups::cache {
@@ -25,20 +28,25 @@ struct GatherRequest {
   std::atomic<bool> done = false;
 };
 
-// Sends the requests of this rank, serves those of other ranks, and receives replies. For the thread that makes
-// progress. A request that was passed to begin() must not be used by other threads until its `done` is set. Throws
-// PeerError for invalid messages.
+// Sends the requests of this rank, serves those of other ranks, and receives replies. A home that is asked for rows
+// that are away asks their holders, and answers when they have answered. For the thread that makes progress. A request
+// that was passed to begin() must not be used by other threads until its `done` is set. Throws PeerError for invalid
+// messages.
 class RequestHandler {
  public:
   // stream: for kernels and transfers. All references must outlive this object.
-  RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
-                 std::vector<std::unique_ptr<TableShard>>& tables);
+  RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round, TableShards& tables,
+                 Placement& placement);
 
   // Start a request. They do not wait for other ranks.
   void begin(std::shared_ptr<GatherRequest> const& request);
   void begin(std::shared_ptr<RowRequest> const& request);
-  // Sets the kind of requests that may change rows of this rank now; nullopt: none.
-  void allow_change(std::optional<RowRequest::Kind> change) { allowed_ = change; }
+  // Sets the collective in which other ranks may change rows of this rank, by its kind of request: kAssign, kErase or,
+  // for localize, kClaim; nullopt: none.
+  void allow_change(std::optional<RowRequest::Kind> change) {
+    allowed_ = change;
+    if (!change) claims_.clear();
+  }
   // Returns the ranks from which this rank waits for a reply, or for the bytes of a gather.
   std::vector<Rank> pending_peers() const;
   // Returns true if pending_peers() has `peer`.
@@ -49,24 +57,35 @@ class RequestHandler {
   void on_message(Rank from, Message const& message);
 
  private:
-  // Memory for serving a request, kept until the reply has been sent.
+  // Rows that a rank requests from this rank: the arrays of its request, or copies of them.
+  struct Served {
+    TableId table{};
+    View<Key const> keys;
+    MatrixView<float> values;
+    View<std::uint8_t> found;
+    View<std::uint32_t> words;
+  };
+  // Memory for serving a request of another rank, kept until the reply has been sent.
   struct ServedRequest {
     Array<Key> keys;
     Matrix<float> values;
     Array<std::uint8_t> found;
+    Array<std::uint32_t> words;
   };
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
   void on_gather(Rank from, Message const& message);
   void keep_piece(std::uint64_t number, Rank from, std::string const& bytes);
-  void send_request(Rank owner, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
-  void serve_locally(RowRequest& request);
+  void send_request(Rank target, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
   void check_request(Rank reader, Message const& message);
   void serve(Rank reader, Message const& message);
-  void answer_change(Rank reader, std::uint64_t id, RowRequest::Kind kind, TableShard& shard,
-                     ServedRequest const& served);
-  void answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard,
-                     std::shared_ptr<ServedRequest> const& served);
-  void on_reply(Rank owner, Message const& message);
+  // Serves rows, and calls `then` when it is done, which may be later if rows are away.
+  void wait_serve(Rank reader, RowRequest::Kind kind, Served const& rows, std::function<void()> then);
+  void wait_serve_here(Rank reader, RowRequest::Kind kind, Served const& rows);
+  void wait_serve_away(RowRequest::Kind kind, Served const& rows, std::vector<Rank> const& holders,
+                       std::function<void()> then);
+  void wait_describe(Served const& rows);
+  void answer(Rank reader, std::uint64_t id, RowRequest::Kind kind, std::shared_ptr<ServedRequest> const& served);
+  void on_reply(Rank target, Message const& message);
   void finish_one(std::uint64_t id);
 
   Rank me_;
@@ -74,7 +93,9 @@ class RequestHandler {
   Stream& stream_;
   StoreMessenger& messenger_;
   Round const& round_;
-  std::vector<std::unique_ptr<TableShard>>& tables_;
+  TableShards& tables_;
+  Placement& placement_;
+  RowClaims claims_;
 
   struct PendingGather {
     std::shared_ptr<GatherRequest> request;  // null until this rank starts the gather

@@ -3,20 +3,20 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <string_view>
 
 #include "cache/wire/row_coder.hpp"
 #include "comm/wire.hpp"
-#include "kernels/hash.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// Returns the rows of a chunk that rank `me` owns.
-ResidualChunk chunk_of_home(ResidualChunk const& chunk, std::size_t dim, Rank me, int ranks) {
+// Returns the rows of a chunk that this rank holds.
+ResidualChunk held_rows(ResidualChunk const& chunk, std::size_t dim, HoldsRow const& holds) {
   ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
   for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
-    if (kernels::home_of(chunk.keys[i], static_cast<std::uint32_t>(ranks)) != number(me)) continue;
+    if (!holds(chunk.table, chunk.keys[i])) continue;
     own.keys.push_back(chunk.keys[i]);
     auto const marks = chunk.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
     own.marks.insert(own.marks.end(), marks, marks + kernels::kResidualMarks);
@@ -157,6 +157,28 @@ void ResidualExchange::end_apply(bool rejected) {
   if (!rejected) restored_.clear();
 }
 
+// -- rows that move --
+
+void ResidualExchange::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
+  auto const& options = state_.table(table).options();
+  if (!options.gradient_compression.enabled()) return;
+  std::set<Key> const moved(keys.begin(), keys.end());
+  for (Rank const from : state_.others()) {
+    if (from == to || !residuals_.has(from, table)) continue;
+    auto chunk = held_rows(of(from, table).wait_save(state_.stream), options.dim,
+                           [&](TableId, Key key) { return moved.contains(key); });
+    if (chunk.keys.empty()) continue;
+    chunk.table = table;
+    of(from, table).wait_drop(state_.stream, to_device(state_.stream, chunk.keys));
+    if (to == state_.me) {
+      chunk.peer = to;
+      restored_.push_back(std::move(chunk));
+    } else {
+      of(to, table).wait_add(state_.stream, chunk);
+    }
+  }
+}
+
 // -- checkpoints --
 
 void ResidualExchange::wait_save(ResidualFile& file) const {
@@ -168,7 +190,7 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   for (auto const& chunk : restored_) file.chunks.push_back(chunk);
 }
 
-void ResidualExchange::wait_load(ResidualFile const& file) {
+void ResidualExchange::wait_load(ResidualFile const& file, HoldsRow const& holds) {
   samples_ = file.samples;
   bool const same_ranks = file.writers == static_cast<std::uint32_t>(state_.ranks);
   if (same_ranks && file.writer == state_.me) resends_all_values_ = file.resends_all_values;
@@ -178,7 +200,7 @@ void ResidualExchange::wait_load(ResidualFile const& file) {
       if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
-    auto own = chunk_of_home(chunk, options.dim, state_.me, state_.ranks);
+    auto own = held_rows(chunk, options.dim, holds);
     own.peer = state_.me;
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }

@@ -14,56 +14,75 @@
 namespace gpups::cache {
 
 RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
-                             TableShards& tables)
+                             TableShards& tables, Placement& placement)
     : state_{.me = me,
              .ranks = ranks,
              .stream = stream,
              .on_host = stream.device().is_host() ? stream.sibling() : Stream(Device::host(), 1),
              .messenger = messenger,
              .round = round,
-             .tables = tables},
-      intents_(state_),
+             .tables = tables,
+             .placement = placement},
+      planner_(state_),
+      router_(state_),
+      intents_(state_, planner_),
       residuals_(state_, intents_),
       gradients_(state_, residuals_),
       values_(state_, residuals_),
-      late_fetches_(state_, intents_, values_, [this](Clock clock) { check_ready(clock); }) {}
+      late_fetches_(state_, intents_, planner_, router_, values_, [this](Clock clock) { check_ready(clock); }) {}
 
 // -- batches --
 
+// Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it holds all of them.
+std::optional<HomePlanner::Plan> RoundExecutor::wait_plan_own(PreparedBatch::Impl const& batch) {
+  if (!state_.placement.any_moved) return std::nullopt;
+  std::vector<TableKeys> keys;
+  for (auto const& part : batch.parts) keys.push_back({part.table, to_host(state_.stream, part.keys_at(state_.me))});
+  return planner_.plan(state_.me, keys);
+}
+
 void RoundExecutor::announce(BatchPtr const& batch) {
-  std::size_t missing = 0;
-  std::vector<TableShard::ShardKeys> mine;
+  auto& placement = state_.placement;
+  std::size_t remote = 0;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
-    mine.push_back({&state_.table(part.table), part.keys_of(state_.me), part.ids_of(state_.me)});
-    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.owned_by(state_.me));
-    for (Rank const owner : state_.others()) missing += part.owned_by(owner) > 0 ? 1 : 0;
+    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
+    part.lists.assign(1, 0);
+    for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(state_.ranks); ++q) {
+      auto const rows = Rank{q} == state_.me ? 0 : part.rows_at(Rank{q});
+      part.lists.push_back(part.lists.back() + static_cast<std::uint32_t>(rows));
+    }
+    remote += part.remote_positions.size();
   }
-  TableShard::wait_resolve(state_.stream, mine);
-  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .missing = missing});
+  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch});
   GPUPS_ASSERT(added);
-  if (missing > 0 && batch->clock <= state_.round.next_in()) {
-    late_fetches_.wait_fetch(place->second);
+  auto& pending = place->second;
+  auto const own = wait_plan_own(*batch);
+  if (remote == 0 && !own) {
+    pending.sent = true;
+    router_.wait_route(pending);
+  } else if (batch->clock <= state_.round.next_in() + (placement.any_moved ? 1 : 0)) {
+    if (!placement.any_moved) router_.wait_route(pending);
+    late_fetches_.wait_fetch(pending, own);
   } else {
     intents_.wait_queue(*batch);
+    if (own) {
+      pending.routes[state_.me] = own->holders;
+      planner_.queue(state_.me, batch->clock, *own);
+    }
+    if (!placement.any_moved) router_.wait_route(pending);
   }
   check_ready(batch->clock);
 }
 
 void RoundExecutor::check_ready(Clock clock) {
   auto const found = state_.batches.find(clock);
-  if (found == state_.batches.end() || found->second.missing > 0) return;
+  if (found == state_.batches.end() || found->second.fetches > 0) return;
   if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
   auto& batch = *found->second.batch;
   batch.ready_event = state_.stream.record();
   batch.ready = true;
   begin_round();  // its step may have ended already
-}
-
-std::vector<Rank> RoundExecutor::pending_peers() const {
-  auto const found = state_.batches.find(state_.round.clock());
-  if (found == state_.batches.end() || found->second.missing == 0) return {};
-  return state_.owners_of(*found->second.batch);
 }
 
 // -- the end of a step --
@@ -102,9 +121,9 @@ void RoundExecutor::end_step(BatchPtr const& batch, std::uint32_t signal) {
 
 void RoundExecutor::begin_round() {
   if (ended_.empty() || state_.round.phase() != Round::Phase::kTraining) return;
-  // The batch was pushed without wait_ready(), and owners are still sending its rows: the round must wait for these.
+  // The batch was pushed without wait_ready(), and holders are still sending its rows: the round must wait for these.
   auto const place = state_.batches.find(state_.round.clock());
-  if (place != state_.batches.end() && place->second.missing > 0) return;
+  if (place != state_.batches.end() && place->second.fetches > 0) return;
   auto const [batch, signal, flush_residuals] = std::move(ended_.front());
   ended_.pop_front();
   if (flush_residuals) residuals_.send_all();
@@ -159,7 +178,7 @@ void RoundExecutor::send_gradient_phase() {
     for (auto const& send : sends) send();
     intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
   }
-  for (auto& [clock, pending] : state_.batches) pending.sent_to_owners = true;
+  for (auto& [clock, pending] : state_.batches) pending.sent = true;
 }
 
 void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
@@ -170,7 +189,7 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
                                         [this, from] { state_.round.on_data_received(from); });
   gradients_.receive(from, message.gradients, taken);
   residuals_.receive(from, message.flushed, taken);
-  intents_.receive(from, message, false, taken);
+  intents_.receive(from, message, taken);
 }
 
 void RoundExecutor::apply() {
@@ -189,6 +208,7 @@ void RoundExecutor::apply() {
     bool const all_late = samples == 0 && !flushed.empty();
     state_.table(TableId{t}).wait_apply(state_.stream, lists, step, all_late ? residuals_.samples() : samples);
   }
+  gradients_.end_step();
   residuals_.end_apply(rejected);
   intents_.end_step(step);
   late_fetches_.wait_answer_waiting();
@@ -196,29 +216,42 @@ void RoundExecutor::apply() {
 
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
-  for (Rank const reader : state_.others()) {
-    ReaderBatchId const next{reader, state_.round.clock() + 1};
-    Message message{.kind = MessageKind::kRefreshPhase, .clock = state_.round.clock()};
+  for (Rank const peer : state_.others()) {
+    auto const forwards = planner_.wait_take_forwards(peer);
+    auto const routes = planner_.take_routes(peer);
+    Message const message{.kind = MessageKind::kRefreshPhase,
+                          .clock = state_.round.clock(),
+                          .forwards = forwards.forwards,
+                          .key_bytes = forwards.bytes->size(),
+                          .routes = routes.routes,
+                          .route_bytes = routes.bytes->size()};
+    ReaderBatchId const next{peer, state_.round.clock() + 1};
     auto const found = state_.reader_batches.find(next);
-    if (found == state_.reader_batches.end() || found->second.is_late) {
-      state_.messenger.send(reader, message);
-      continue;
-    }
-    message.parts = found->second.parts.size();
-    values_.wait_send(next, message, Section::kValues, &Traffic::refreshes);
+    bool const reads = found != state_.reader_batches.end() && !found->second.is_late && has_rows(found->second);
+    reads ? values_.wait_send(next, message) : state_.messenger.send(peer, message);
+    state_.messenger.send_data(state_.on_host, peer, tag(Section::kForwardKeys, state_.step(), 0),
+                               forwards.bytes->data(), forwards.bytes->size(), &Traffic::intents, forwards.bytes);
+    state_.messenger.send_data(state_.on_host, peer, tag(Section::kRoutes, state_.step(), 0), routes.bytes->data(),
+                               routes.bytes->size(), &Traffic::intents, routes.bytes);
   }
 }
 
 void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
-  auto const taken = [this, from] { state_.round.on_data_received(from); };
-  Clock const next = state_.round.clock() + 1;
-  auto const found = state_.batches.find(next);
-  bool const expected = found != state_.batches.end() && found->second.sent_to_owners && !found->second.is_late &&
-                        owns_rows_of(*found->second.batch, from);
+  auto const found = state_.batches.find(state_.round.clock() + 1);
+  bool const expected = found != state_.batches.end() && found->second.routed && !found->second.is_late &&
+                        found->second.sent && has_list(*found->second.batch, from);
   if (expected != (message.parts > 0)) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
-  expected ? values_.receive(from, next, Section::kValues, message.sent, taken) : taken();
+  auto const taken = countdown_callback(3, [this, from] { state_.round.on_data_received(from); });
+  if (expected) {
+    auto const values = tag(Section::kValues, state_.step() + 1, 0);
+    values_.receive(from, found->second, values, std::nullopt, message.sent, taken);
+  } else {
+    taken();
+  }
+  intents_.receive_forwards(from, message, taken);
+  router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 
 void RoundExecutor::complete() {
@@ -226,6 +259,10 @@ void RoundExecutor::complete() {
   state_.batches.erase(step);
   if (state_.current != nullptr) values_.wait_free_replicas(*state_.current);
   state_.current = nullptr;
+  // Homes have routed the batches that were sent to them in this round.
+  for (auto& [clock, pending] : state_.batches) {
+    if (pending.sent && !pending.routed && !pending.is_late) router_.wait_route(pending);
+  }
   on_complete(step, state_.round.all());
   check_ready(state_.round.clock());
   begin_round();
@@ -245,8 +282,13 @@ ResidualFile RoundExecutor::wait_save_residuals() const {
   return file;
 }
 
-void RoundExecutor::wait_load_residuals(ResidualFile const& file) {
-  residuals_.wait_load(file);
+void RoundExecutor::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
+  residuals_.wait_move(table, keys, to);
+  if (state_.table(table).sends_deltas()) values_.wait_drop(table, to_device(state_.stream, keys));
+}
+
+void RoundExecutor::wait_load_residuals(ResidualFile const& file, HoldsRow const& holds) {
+  residuals_.wait_load(file, holds);
   if (file.writers == static_cast<std::uint32_t>(state_.ranks)) values_.wait_load(file);
 }
 

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cache/protocol/batch_router.hpp"
 #include "cache/protocol/gradient_exchange.hpp"
+#include "cache/protocol/home_planner.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/late_fetches.hpp"
 #include "cache/protocol/residual_exchange.hpp"
@@ -22,17 +24,18 @@ namespace gpups::cache {
 class RoundExecutor {
  public:
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
-  RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables);
+  RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
+                Placement& placement);
 
-  // Announces a batch of this rank: finds or reserves the rows that this rank owns, and queues intents for the owners
-  // of the others. If the batch is too late for a round, fetches their values at once (late fetch).
+  // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
+  // fetches the values of the rows that this rank does not hold at once (late fetch).
   void announce(BatchPtr const& batch);
   // Ends the next step of the training thread. batch: the pushed batch, null if the step had none. If the round of an
   // earlier step is still in progress, the step waits in a queue.
   void end_step(BatchPtr const& batch, std::uint32_t signal);
   // Executes an action of Round::next().
   void execute(Round::Action const& action);
-  // Handles a message of kind kLateFetch or kLateFetchReply. Throws PeerError if it is invalid.
+  // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply. Throws PeerError if it is invalid.
   void on_message(Rank from, Message const& message) { late_fetches_.on_message(from, message); }
 
   // Called when a step is complete on this rank.
@@ -43,24 +46,25 @@ class RoundExecutor {
 
   // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
+  // Keeps residuals, and drops mirrors, of rows that move to rank `to`. keys: distinct. Call it between steps.
+  void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
   // Returns the residuals of this rank's gradients and the mirrors that other ranks have of its rows, for a checkpoint.
   // Call it between steps.
   ResidualFile wait_save_residuals() const;
   // Loads this rank's share of one rank's file. If the number of ranks is that of the checkpoint, each rank continues
-  // with its own residuals and mirrors. Otherwise owners take over the residuals of their rows, which the next applied
+  // with its own residuals and mirrors. Otherwise holders take over the residuals of their rows, which the next applied
   // step adds, and mirrors start from initial values. Call it for the files of all ranks. REQUIRES: there are no other
   // residuals or mirrors.
-  void wait_load_residuals(ResidualFile const& file);
+  void wait_load_residuals(ResidualFile const& file, HoldsRow const& holds);
 
   // Returns true if no ended step waits for its round.
   bool idle() const { return ended_.empty(); }
-  // Returns the owners of the rows that this step reads, if not all of these rows have arrived.
-  std::vector<Rank> pending_peers() const;
-  // Returns true if `owner` has not answered a late fetch of this rank for `step`.
-  bool lacks(Rank owner, Clock step) const { return late_fetches_.lacks(owner, step); }
+  // Returns the ranks that have not answered the late fetches of this rank for `step`.
+  std::vector<Rank> pending_peers(Clock step) const { return late_fetches_.pending_peers(step); }
 
-  // Returns the number of keys that were fetched late.
+  // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks hold.
   std::uint64_t late_keys() const { return late_fetches_.keys(); }
+  std::uint64_t remote_keys() const { return state_.remote_keys; }
 
  private:
   struct EndedStep {
@@ -77,9 +81,12 @@ class RoundExecutor {
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);
+  std::optional<HomePlanner::Plan> wait_plan_own(PreparedBatch::Impl const& batch);
   std::string rejection_of(PreparedBatch::Impl const& batch);
 
   RoundState state_;
+  HomePlanner planner_;
+  BatchRouter router_;
   IntentExchange intents_;
   ResidualExchange residuals_;
   GradientExchange gradients_;

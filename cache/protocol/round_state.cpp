@@ -18,15 +18,9 @@ std::vector<Rank> RoundState::others() const {
   return all;
 }
 
-bool owns_rows_of(PreparedBatch::Impl const& batch, Rank owner) {
+bool has_list(PreparedBatch::Impl const& batch, Rank rank) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
-                     [=](auto const& part) { return part.owned_by(owner) > 0; });
-}
-
-std::vector<Rank> RoundState::owners_of(PreparedBatch::Impl const& batch) const {
-  auto owners = others();
-  std::erase_if(owners, [&](Rank owner) { return !owns_rows_of(batch, owner); });
-  return owners;
+                     [=](auto const& part) { return part.list_size(rank) > 0; });
 }
 
 void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
@@ -35,12 +29,67 @@ void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
                                     number(peer), what, number(me)));
 }
 
-Array<Key> wait_keys_on_wire(RoundState const& state, PreparedPart const& part, Rank owner) {
-  Array<Key> keys(state.stream.device(), part.owned_by(owner));
-  auto const positions = part.remote_positions_of(owner, state.me);
-  kernels::gather_elements(state.stream, kernels::GatherElements<Key>{part.keys, positions, keys});
-  state.stream.wait();
+Array<Key> wait_keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions) {
+  Array<Key> keys(stream.device(), positions.size());
+  kernels::gather_elements(stream, kernels::GatherElements<Key>{part.keys, positions, keys});
+  stream.wait();
   return keys;
+}
+
+namespace {
+
+// Returns the elements of all arrays.
+template <class T>
+Array<T> wait_concatenate(Stream& stream, std::vector<View<T const>> const& pieces) {
+  std::size_t size = 0;
+  for (auto const& piece : pieces) size += piece.size();
+  Array<T> all(stream.device(), size);
+  std::size_t at = 0;
+  for (auto const& piece : pieces) {
+    copy<T>(stream, all.view().slice(at, piece.size()), piece);
+    at += piece.size();
+  }
+  stream.wait();  // the pieces may end
+  return all;
+}
+
+ReaderPart wait_join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::size_t part) {
+  ReaderPart joined;
+  if (homes.size() == 1) {
+    static_cast<ListPart&>(joined) = std::move(homes.begin()->second.parts[part]);
+    return joined;
+  }
+  std::vector<View<std::uint32_t const>> ids;
+  std::vector<View<Key const>> keys;
+  for (auto const& [home, list] : homes) {
+    auto const& piece = list.parts[part];
+    joined.table = piece.table;
+    joined.keys += piece.keys;
+    ids.push_back(piece.ids);
+    if (piece.key_list != nullptr) keys.push_back(*piece.key_list);
+  }
+  joined.ids = wait_concatenate(stream, ids);
+  if (!keys.empty()) joined.key_list = std::make_shared<Array<Key>>(wait_concatenate(stream, keys));
+  return joined;
+}
+
+}  // namespace
+
+bool has_rows(ReaderBatch const& batch) {
+  for (auto const& [home, list] : batch.homes) {
+    if (std::any_of(list.parts.begin(), list.parts.end(), [](auto const& part) { return part.keys > 0; })) return true;
+  }
+  return false;
+}
+
+void wait_join(Stream& stream, ReaderBatch& batch) {
+  if (!batch.parts.empty() || batch.homes.empty()) return;
+  for (std::size_t p = 0; p < batch.homes.begin()->second.parts.size(); ++p) {
+    batch.parts.push_back(wait_join_part(stream, batch.homes, p));
+  }
+  for (auto& [home, list] : batch.homes) {
+    for (auto& part : list.parts) part.ids = {}, part.key_list = {};
+  }
 }
 
 }  // namespace gpups::cache

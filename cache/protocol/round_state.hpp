@@ -2,9 +2,10 @@
 // What the parts of the protocol of rounds share on one rank: the batches of this rank, and the lists of rows that
 // other ranks read from it.
 //
-// The keys of a batch are sent once, in its intent. The owner sends their values and receives their gradients in the
-// order of the keys in the intent, so these need no keys (docs/decisions/002-positional-exchange.md). If rows share
-// scales (cache/wire/row_format.hpp), the order is the ascending order of the keys instead.
+// The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and holder, both ends have
+// the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
+// its rows by home. The rows that the home itself holds have the order of the intent or, if rows share scales
+// (cache/wire/row_format.hpp), the ascending order of their keys; the rows that are away always have that order.
 #pragma once
 
 #include <map>
@@ -16,6 +17,7 @@
 #include "cache/batch/prepared_batch.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/store_messenger.hpp"
+#include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
 
@@ -26,33 +28,44 @@ using BatchPtr = std::shared_ptr<PreparedBatch::Impl>;
 // A batch of this rank that is announced, and whose step is not complete.
 struct PendingBatch {
   BatchPtr batch;
-  bool sent_to_owners = false;     // its intents were sent, with a round or as late fetches
-  bool is_late = false;            // they were sent as late fetches
-  bool placed = false;             // its rows of other ranks have replicas
-  std::size_t missing;             // value sections that have not arrived
-  std::vector<Rank> unanswered{};  // owners that have not answered a late fetch
+  bool sent = false;     // its intents were sent, with a round or as late fetches
+  bool is_late = false;  // they were sent as late fetches
+  // From each home: the holder of each row of its intent, by part. No entry: it holds all of these rows itself.
+  std::map<Rank, std::vector<std::vector<Rank>>> routes{};
+  bool routed = false;    // the lists of holders are complete
+  bool placed = false;    // rows that other ranks hold have replicas
+  std::size_t fetches{};  // late fetches whose values have not arrived
 };
 
-// The rows of one table that another rank reads from this rank at a clock, in the order of its intent, and the
-// gradients that it sends for them.
-struct ReaderPart {
+// The rows of one table that another rank reads from this rank at a clock.
+struct ListPart {
   TableId table{};
   std::uint64_t keys = 0;
   Array<std::uint32_t> ids{};
+  std::shared_ptr<Array<Key>> key_list{};  // the keys, for tables with refresh compression
+};
+
+// A list of these rows in all parts of the reader's batch, and the gradients that the reader sends for them.
+struct ReaderPart : ListPart {
   std::shared_ptr<ReceivedSums> sums{}, occurrences{};
   Matrix<std::int64_t> counts{};  // decoded occurrences
   // For tables with gradient compression:
   std::shared_ptr<Array<std::uint8_t>> compressed{};  // the gradient section, kept until its rows are added
   std::size_t sent = 0;                               // rows in it
   Matrix<std::int64_t> decoded_sums{};                // (sent, dim)
-  std::shared_ptr<Array<Key>> key_list{};             // the keys, for tables with refresh compression
+};
+
+// The rows of a list that have one home.
+struct HomeList {
+  std::vector<ListPart> parts;
+  bool keys_received = false;
 };
 
 // The batch of another rank at a clock, as far as it reads rows of this rank.
 struct ReaderBatch {
-  std::vector<ReaderPart> parts;
+  std::map<Rank, HomeList> homes;
+  std::vector<ReaderPart> parts{};  // the lists of all homes together, from wait_join() on
   bool is_late = false;
-  bool keys_received = false;
 };
 using ReaderBatchId = std::pair<Rank, Clock>;
 
@@ -65,25 +78,31 @@ struct RoundState {
   StoreMessenger& messenger;
   Round& round;
   TableShards& tables;
+  Placement& placement;
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
-  BatchPtr current{};  // the batch whose round is in progress; null if the step has none
+  BatchPtr current{};             // the batch whose round is in progress; null if the step has none
+  std::uint64_t remote_keys = 0;  // rows of all routed batches that other ranks hold
 
   TableShard& table(TableId id) const { return *tables[number(id)]; }
   // Returns all ranks but this one.
   std::vector<Rank> others() const;
-  // Returns the other ranks that own rows of the batch.
-  std::vector<Rank> owners_of(PreparedBatch::Impl const& batch) const;
   // Returns the step of the round in progress, as a number for tags.
   std::uint64_t step() const { return static_cast<std::uint64_t>(number(round.clock())); }
   // Throws PeerError: "rank 3 {what} ...".
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
 };
 
-// Returns true if `owner` owns rows of the batch.
-bool owns_rows_of(PreparedBatch::Impl const& batch, Rank owner);
+// Returns true if the list of `rank` has rows of the batch.
+bool has_list(PreparedBatch::Impl const& batch, Rank rank);
 
-// Returns the keys of a part that `owner` owns, in the order of the intent.
-Array<Key> wait_keys_on_wire(RoundState const& state, PreparedPart const& part, Rank owner);
+// Returns the keys at these positions of a part.
+Array<Key> wait_keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
+
+// Returns true if the batch reads rows of this rank: homes may have forwarded all of them.
+bool has_rows(ReaderBatch const& batch);
+
+// Joins the lists of all homes; does nothing if they are joined.
+void wait_join(Stream& stream, ReaderBatch& batch);
 
 }  // namespace gpups::cache

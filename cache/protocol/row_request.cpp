@@ -4,6 +4,7 @@
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/require_memory.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups::cache {
@@ -18,15 +19,19 @@ char const* name_of(RowRequest::Kind kind) {
       return "lookup";
     case RowRequest::Kind::kAssign:
       return "assign";
-    default:
+    case RowRequest::Kind::kErase:
       return "erase";
+    case RowRequest::Kind::kWhere:
+      return "where";
+    default:
+      return "localize";
   }
 }
 
-// Groups keys on the host by owner, without merging repeated keys.
-void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
-  auto const ranks = static_cast<std::uint32_t>(request.owners.size() - 1);
-  auto& first = request.owners;
+// Groups keys on the host by home, without merging repeated keys.
+void group_by_home(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
+  auto const ranks = static_cast<std::uint32_t>(request.targets.size() - 1);
+  auto& first = request.targets;
   for (Key const key : keys) ++first[kernels::home_of(key, ranks) + 1];
   for (std::uint32_t q = 0; q < ranks; ++q) first[q + 1] += first[q];
   std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
@@ -39,7 +44,8 @@ void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequ
 }  // namespace
 
 std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
-                                         std::size_t dim, int ranks, Array<std::uint32_t>& positions) {
+                                         std::size_t dim, std::size_t state_columns, int ranks,
+                                         Array<std::uint32_t>& positions) {
   bool const lookup = kind == RowRequest::Kind::kLookup;
   kernels::require_memory(keys, name_of(kind), "keys");
   GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
@@ -51,20 +57,52 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
   auto request = std::make_shared<RowRequest>();
   request->kind = kind;
   request->table = table;
-  request->owners.resize(static_cast<std::size_t>(ranks) + 1);
+  request->targets.resize(static_cast<std::size_t>(ranks) + 1);
   request->keys = Array<Key>(stream.device(), keys.size());
   positions = Array<std::uint32_t>(stream.device(), keys.size());
   if (lookup && stream.device().is_host() && keys.size() <= kFewKeys) {
-    group_by_owner(keys, positions, *request);
+    group_by_home(keys, positions, *request);
   } else {
     kernels::KeyPart const part{
-        .keys = keys, .unique = request->keys, .positions = positions, .home_offsets = request->owners};
+        .keys = keys, .unique = request->keys, .positions = positions, .home_offsets = request->targets};
     kernels::wait_unique_keys(stream, {.parts = {&part, 1}, .homes = static_cast<std::uint32_t>(ranks)});
   }
-  std::size_t const rows = request->owners.back();
-  if (kind != RowRequest::Kind::kErase) request->values = Matrix<float>(stream.device(), rows, dim);
-  if (lookup) request->found = Array<std::uint8_t>(stream.device(), rows);
+  request->allocate(stream.device(), dim, state_columns);
   return request;
+}
+
+std::shared_ptr<RowRequest> make_held_request(Stream& stream, RowRequest::Kind kind, TableId table,
+                                              std::span<Key const> keys, std::span<Rank const> holders, std::size_t dim,
+                                              std::size_t state_columns, int ranks,
+                                              std::vector<std::uint32_t>& positions) {
+  auto request = std::make_shared<RowRequest>();
+  request->kind = kind;
+  request->table = table;
+  std::vector<std::vector<std::uint32_t>> lists(static_cast<std::size_t>(ranks));
+  for (std::uint32_t i = 0; i < keys.size(); ++i) {
+    if (holders[i] != kNoHolder) lists[number(holders[i])].push_back(i);
+  }
+  std::vector<Key> grouped;
+  positions.clear();
+  request->targets.push_back(0);
+  for (auto const& list : lists) {
+    for (auto const i : list) grouped.push_back(keys[i]);
+    positions.insert(positions.end(), list.begin(), list.end());
+    request->targets.push_back(static_cast<std::uint32_t>(grouped.size()));
+  }
+  request->keys = to_device(stream, grouped);
+  request->allocate(stream.device(), dim, state_columns);
+  return request;
+}
+
+void RowRequest::allocate(Device device, std::size_t dim, std::size_t state_columns) {
+  std::size_t const rows = targets.back();
+  if (kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kTake) values = Matrix<float>(device, rows, dim);
+  if (kind == Kind::kLookup || kind == Kind::kTake) found = Array<std::uint8_t>(device, rows);
+  if (kind == Kind::kGrant) width = 1;
+  if (kind == Kind::kWhere) width = kWhereWords;
+  if (kind == Kind::kTake) width = state_columns + kernels::kLifecycleWords;
+  words = Array<std::uint32_t>(device, rows * width);
 }
 
 }  // namespace gpups::cache

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to the owners of rows, between steps: look-ups, assigns and erases.
+// Requests for rows outside of rounds: look-ups, assigns and erases, and the requests that move rows between ranks.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -13,30 +15,68 @@
 
 namespace gpups::cache {
 
-// A request for rows of one table, of any owner. Keys are grouped by owner; for kAssign and kErase they are distinct.
-// While the request is in flight, only the thread that makes progress uses it; then it sets `done`.
+inline constexpr std::size_t kWhereWords = 4;
+
+// A request for rows of one table. Keys are grouped by the rank that is asked: their home or, if the home asks for rows
+// that are away, their holder. Except for kLookup they are distinct. While the request is in flight, only the thread
+// that makes progress uses it; then it calls `then` and sets `done`.
 struct RowRequest {
-  enum class Kind { kLookup, kAssign, kErase };
+  enum class Kind {
+    kLookup,  // values and found marks
+    kAssign,  // sets values
+    kErase,   // ends rows
+    kClaim,   // tells homes which rows this rank wants to hold; see Store::localize()
+    kGrant,   // words: the rank that holds each claimed row, or kNoRow if this rank does not get it
+    kTake,    // values, found marks and words: the rows, which their holder drops; see TableShard::wait_take()
+    kReturn,  // tells homes that rows are not away any more, because they ended
+    kWhere,   // words: the holder, the reason as a number, and the low and the high half of the first step there
+  };
 
   Kind kind{};
   TableId table{};
-  std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
+  std::vector<std::uint32_t> targets;  // (ranks + 1): keys for rank q are targets[q] .. targets[q + 1] - 1
   Array<Key> keys;
-  Matrix<float> values;          // (keys, dim). kLookup: the result; kAssign: the values to set
-  Array<std::uint8_t> found;     // (keys), kLookup: 1 for rows that exist
-  std::size_t missing = 0;       // number of owners that are not done, including this rank
-  std::vector<Rank> unanswered;  // other owners that have not answered
+  Matrix<float> values;          // (keys, dim)
+  Array<std::uint8_t> found;     // (keys), 1 for rows that exist; kTake: also for rows that wait for admission
+  std::size_t width = 0;         // words of a key
+  Array<std::uint32_t> words;    // (keys * width), those of each rank together
+  std::size_t missing = 0;       // number of ranks that are not done, including this rank
+  std::vector<Rank> unanswered;  // other ranks that have not answered
+  std::function<void()> then;    // or empty
   std::atomic<bool> done = false;
 
-  std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
-  View<Key const> keys_of(Rank owner) const { return keys.view().slice(owners[number(owner)], owned_by(owner)); }
-  MatrixView<float> values_of(Rank owner) const { return values.view().slice(owners[number(owner)], owned_by(owner)); }
-  View<std::uint8_t> found_of(Rank owner) const { return found.view().slice(owners[number(owner)], owned_by(owner)); }
+  std::size_t size() const { return targets.back(); }  // keys; the array may be larger
+  View<Key const> all_keys() const { return keys.view().slice(0, size()); }
+  std::size_t first_of(Rank rank) const { return targets[number(rank)]; }
+  std::size_t size_of(Rank rank) const { return targets[number(rank) + 1] - targets[number(rank)]; }
+  View<Key const> keys_of(Rank rank) const { return keys.view().slice(first_of(rank), size_of(rank)); }
+  MatrixView<float> values_of(Rank rank) const {
+    return values.rows() == 0 ? MatrixView<float>() : values.view().slice(first_of(rank), size_of(rank));
+  }
+  View<std::uint8_t> found_of(Rank rank) const {
+    return found.empty() ? View<std::uint8_t>() : found.view().slice(first_of(rank), size_of(rank));
+  }
+  View<std::uint32_t> words_of(Rank rank) const {
+    return words.view().slice(first_of(rank) * width, size_of(rank) * width);
+  }
+
+  // Allocates the arrays that the kind needs. state_columns: of the table. REQUIRES: `keys` are set.
+  void allocate(Device device, std::size_t dim, std::size_t state_columns);
 };
 
-// Makes a request for `keys`, which may be freed afterwards. positions: set to an array with the index of each given
-// key in RowRequest::keys. Waits for `stream`. Throws Error for too many keys, and for keys on another device.
+// Makes a request for `keys`, grouped by home. They may be freed afterwards. positions: set to an array with the index
+// of each given key in RowRequest::keys. Waits for `stream`. Throws Error for too many keys, and for keys on another
+// device.
 std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
-                                         std::size_t dim, int ranks, Array<std::uint32_t>& positions);
+                                         std::size_t dim, std::size_t state_columns, int ranks,
+                                         Array<std::uint32_t>& positions);
+
+// Makes a request for keys whose holders are known. positions: set to the index of each key of the request in `keys`.
+// keys, holders: (n), on the host. A key without a holder, kNoHolder, is left out. Waits for `stream`.
+inline constexpr Rank kNoHolder{0xFFFFFFFF};
+std::shared_ptr<RowRequest> make_held_request(Stream& stream, RowRequest::Kind kind, TableId table,
+                                              std::span<Key const> keys, std::span<Rank const> holders, std::size_t dim,
+                                              std::size_t state_columns, int ranks,
+                                              std::vector<std::uint32_t>& positions);
 
 }  // namespace gpups::cache

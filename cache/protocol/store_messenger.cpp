@@ -22,13 +22,18 @@ TrafficKind kind_of(Section section) {
     case Section::kValues:
       return &TrafficByKind::refreshes;
     case Section::kKeys:
+    case Section::kForwardKeys:
+    case Section::kRoutes:
       return &TrafficByKind::intents;
     case Section::kLateFetchKeys:
     case Section::kLateFetchValues:
+    case Section::kLateForwardKeys:
+    case Section::kLateRoutes:
       return &TrafficByKind::late_fetches;
     case Section::kRequestKeys:
     case Section::kRequestValues:
     case Section::kRequestFound:
+    case Section::kRequestWords:
       return &TrafficByKind::lookups;
   }
   return &TrafficByKind::control;

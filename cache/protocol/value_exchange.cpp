@@ -20,7 +20,7 @@ std::size_t ValueExchange::bytes_of(TableOptions const& table, std::size_t sent,
 }
 
 // Encodes the section of a part, and sets `sent` to the number of rows in it.
-Array<std::uint8_t> ValueExchange::wait_encode(ReaderBatchId const& to, ReaderPart const& part, std::uint64_t& sent) {
+Array<std::uint8_t> ValueExchange::wait_encode(ReaderBatchId const& to, ListPart const& part, std::uint64_t& sent) {
   auto& stream = state_.stream;
   auto& shard = state_.table(part.table);
   std::size_t const rows = part.ids.size();
@@ -47,9 +47,10 @@ Array<std::uint8_t> ValueExchange::wait_encode(ReaderBatchId const& to, ReaderPa
   return bytes;
 }
 
-void ValueExchange::wait_send(ReaderBatchId const& to, Message message, Section section, TrafficKind kind) {
-  auto const& [reader, clock] = to;
-  auto const& parts = state_.reader_batches.at(to).parts;
+// Sends one section for each part, with the tags tag, tag + part 1 ...
+template <class Part>
+void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, Message message,
+                                    std::uint64_t tag, TrafficKind kind) {
   std::vector<std::shared_ptr<Array<std::uint8_t>>> sections;
   message.sent.resize(parts.size());
   bool all_rows = true;
@@ -59,14 +60,26 @@ void ValueExchange::wait_send(ReaderBatchId const& to, Message message, Section 
     all_rows = all_rows && message.sent[p] == parts[p].ids.size();
   }
   if (all_rows) message.sent.clear();
-  state_.messenger.send(reader, message);
+  state_.messenger.send(to.first, message);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& bytes = sections[p];
     state_.messenger.count_compression(kind, parts[p].ids.size() * state_.table(parts[p].table).dim() * sizeof(float),
                                        bytes->size());
-    state_.messenger.send_data(state_.stream, reader, tag(section, static_cast<std::uint64_t>(number(clock)), p),
-                               bytes->data(), bytes->size(), kind, bytes);
+    state_.messenger.send_data(state_.stream, to.first, with_part(tag, p), bytes->data(), bytes->size(), kind, bytes);
   }
+}
+
+void ValueExchange::wait_send(ReaderBatchId const& to, Message message) {
+  auto& list = state_.reader_batches.at(to);
+  wait_join(state_.stream, list);
+  message.parts = list.parts.size();
+  wait_send_parts(to, list.parts, message, tag(Section::kValues, static_cast<std::uint64_t>(number(to.second)), 0),
+                  &Traffic::refreshes);
+}
+
+void ValueExchange::wait_send_late(ReaderBatchId const& to, Rank home, Message message) {
+  wait_send_parts(to, state_.reader_batches.at(to).homes.at(home).parts, message,
+                  tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
 }
 
 // -- the reader's end --
@@ -94,43 +107,39 @@ void ValueExchange::wait_free_replicas(PreparedBatch::Impl& batch) {
   }
 }
 
-void ValueExchange::receive(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
-                            std::function<void()> then) {
-  auto& pending = state_.batches.at(clock);
-  auto const& parts = pending.batch->parts;
+void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
+                            std::vector<std::uint64_t> const& sent, std::function<void()> then) {
+  auto const& batch = pending.batch;
+  auto const& parts = batch->parts;
   auto const sections = std::make_shared<std::vector<ReceivedSection>>();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::size_t const rows = parts[p].owned_by(from);
-    if (!sent.empty() && (sent.size() != parts.size() || sent[p] > rows)) {
+    auto const rows = parts[p].list_slice(from, home);
+    if (!sent.empty() && (sent.size() != parts.size() || sent[p] > rows.size)) {
       state_.throw_peer_error(from, "sent values for other rows than were announced");
     }
-    if (rows > 0) sections->push_back({.part = p, .sent = sent.empty() ? rows : sent[p]});
+    if (rows.size > 0) sections->push_back({.part = p, .sent = sent.empty() ? rows.size : sent[p], .rows = rows});
   }
-  if (!std::exchange(pending.placed, true)) wait_place_replicas(*pending.batch);
-  auto const taken = countdown_callback(sections->size(), [this, from, clock, sections, then = std::move(then)] {
-    for (auto const& each : *sections) wait_decode(from, clock, each);
-    state_.batches.at(clock).missing -= sections->size();
+  if (!std::exchange(pending.placed, true)) wait_place_replicas(*batch);
+  auto const taken = countdown_callback(sections->size(), [this, from, batch, sections, then = std::move(then)] {
+    for (auto const& each : *sections) wait_decode(from, *batch, each);
     then();
   });
   for (auto& each : *sections) {
-    auto const& part = parts[each.part];
-    std::size_t const bytes = bytes_of(state_.table(part.table).options(), each.sent, part.owned_by(from));
+    std::size_t const bytes = bytes_of(state_.table(parts[each.part].table).options(), each.sent, each.rows.size);
     auto const allocate = [sections, &each, device = state_.stream.device(), bytes] {
       each.bytes = Array<std::uint8_t>(device, bytes);
       return each.bytes.data();
     };
-    state_.messenger.receive_data(state_.stream, from,
-                                  tag(section, static_cast<std::uint64_t>(number(clock)), each.part), bytes, allocate,
-                                  taken);
+    state_.messenger.receive_data(state_.stream, from, with_part(tag, each.part), bytes, allocate, taken);
   }
 }
 
-void ValueExchange::wait_decode(Rank owner, Clock clock, ReceivedSection const& section) {
+void ValueExchange::wait_decode(Rank from, PreparedBatch::Impl const& batch, ReceivedSection const& section) {
   auto& stream = state_.stream;
-  auto& part = state_.batches.at(clock).batch->parts[section.part];
+  auto& part = batch.parts[section.part];
   auto& shard = state_.table(part.table);
-  if (shard.sends_deltas()) return wait_decode_changes(owner, clock, part, section);
-  auto const replicas = part.replicas_of(owner, state_.me);
+  if (shard.sends_deltas()) return wait_decode_changes(from, batch.clock, part, section);
+  auto const replicas = part.replicas.view().slice(section.rows.first, section.rows.size);
   auto const values = shard.numbers_at(section.bytes, section.sent);
   if (section.sent == replicas.size()) return shard.set_replicas(stream, replicas, values);
 
@@ -141,7 +150,7 @@ void ValueExchange::wait_decode(Rank owner, Clock clock, ReceivedSection const& 
   std::size_t const marked =
       kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = sent});
   if (marked != section.sent) {
-    state_.throw_peer_error(owner, "sent values of a different number of rows than its message says");
+    state_.throw_peer_error(from, "sent values of a different number of rows than its message says");
   }
   kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = others, .marked = false});
   auto const initial = others.view().slice(0, rows - marked);
@@ -157,16 +166,18 @@ RowMirror& ValueExchange::mirror_of(Mirrors& all, Rank peer, TableId table) {
   return *mirror;
 }
 
-void ValueExchange::wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, ReceivedSection const& section) {
+void ValueExchange::wait_decode_changes(Rank from, Clock clock, PreparedPart const& part,
+                                        ReceivedSection const& section) {
   auto& stream = state_.stream;
   auto& shard = state_.table(part.table);
-  auto const replicas = part.replicas_of(owner, state_.me);
-  Matrix<float> const values(stream.device(), replicas.size(), shard.dim());
-  if (!mirror_of(received_mirrors_, owner, part.table)
-           .wait_read(stream, clock, wait_keys_on_wire(state_, part, owner), section.bytes, section.sent, values)) {
-    state_.throw_peer_error(owner, "sent values of a different number of rows than its message says");
+  auto const [first, rows] = section.rows;
+  auto const keys = wait_keys_at(stream, part, part.remote_positions.view().slice(first, rows));
+  Matrix<float> const values(stream.device(), rows, shard.dim());
+  if (!mirror_of(received_mirrors_, from, part.table)
+           .wait_read(stream, clock, keys, section.bytes, section.sent, values)) {
+    state_.throw_peer_error(from, "sent values of a different number of rows than its message says");
   }
-  shard.set_replicas(stream, replicas, values);
+  shard.set_replicas(stream, part.replicas.view().slice(first, rows), values);
 }
 
 void ValueExchange::wait_drop(TableId table, View<Key const> keys) {

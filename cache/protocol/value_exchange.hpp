@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,14 +29,17 @@ class ValueExchange {
   // are sent or the table has refresh compression, a bitmap of the sent rows.
   static std::size_t bytes_of(TableOptions const& table, std::size_t sent, std::size_t rows);
 
-  // Sends the values of the rows that a rank reads at a clock. message: the header, in which this function sets the
-  // numbers of rows.
-  void wait_send(ReaderBatchId const& to, Message message, Section section, TrafficKind kind);
+  // Sends the values of the rows that a rank reads at a clock, for the refresh phase. message: the header, in which
+  // this function sets the numbers of rows.
+  void wait_send(ReaderBatchId const& to, Message message);
+  // Answers a late fetch: sends the values of those of the rows that have this home.
+  void wait_send_late(ReaderBatchId const& to, Rank home, Message message);
 
-  // Receives the values that an owner sends for this rank's batch of a clock, and then calls `then`. sent: from the
-  // header. The first call for a clock places the replicas of the batch.
-  void receive(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
-               std::function<void()> then);
+  // Receives the values that a holder sends for this rank's batch, and then calls `then`. The first call for a batch
+  // places its replicas. tag: tag(section, number, 0). home: of the rows, for a late fetch; nullopt: the whole list.
+  // sent: from the header.
+  void receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
+               std::vector<std::uint64_t> const& sent, std::function<void()> then);
 
   // Frees the replicas that no later step uses, and what only the batch's step needs, when the step is complete.
   void wait_free_replicas(PreparedBatch::Impl& batch);
@@ -50,20 +54,24 @@ class ValueExchange {
  private:
   using Mirrors = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowMirror>>;
 
-  // A section that has arrived, for the replicas of one owner in one part.
+  // A section that has arrived, for rows of one part.
   struct ReceivedSection {
     std::size_t part = 0, sent = 0;  // rows that it has
+    PreparedPart::Slice rows;        // of PreparedPart::replicas
     Array<std::uint8_t> bytes{};
   };
   void wait_place_replicas(PreparedBatch::Impl& batch);
-  Array<std::uint8_t> wait_encode(ReaderBatchId const& to, ReaderPart const& part, std::uint64_t& sent);
-  void wait_decode(Rank owner, Clock clock, ReceivedSection const& section);
-  void wait_decode_changes(Rank owner, Clock clock, PreparedPart& part, ReceivedSection const& section);
+  Array<std::uint8_t> wait_encode(ReaderBatchId const& to, ListPart const& part, std::uint64_t& sent);
+  template <class Part>
+  void wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, Message message, std::uint64_t tag,
+                       TrafficKind kind);
+  void wait_decode(Rank from, PreparedBatch::Impl const& batch, ReceivedSection const& section);
+  void wait_decode_changes(Rank from, Clock clock, PreparedPart const& part, ReceivedSection const& section);
   RowMirror& mirror_of(Mirrors& all, Rank peer, TableId table);
 
   RoundState& state_;
   ResidualExchange const& residuals_;
-  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
+  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by holder
 };
 
 }  // namespace gpups::cache

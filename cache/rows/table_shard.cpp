@@ -53,7 +53,6 @@ void TableShard::wait_make_room(Stream& stream) {
   values_.reserve(stream, rows);
   state_.reserve(stream, rows);
   lifecycle_.reserve(stream, rows);
-  uses_.reserve(stream, rows);
 }
 
 Array<Key> TableShard::keys_of(Stream& stream, View<std::uint32_t const> ids) const {
@@ -265,10 +264,26 @@ std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age
   return to_host(stream, existing.view())[0];
 }
 
+std::vector<Key> TableShard::wait_unused_keys(Stream& stream) const {
+  auto const ids = index_.wait_ids(stream);
+  auto const keys = to_host(stream, keys_of(stream, ids).view());
+  Array<std::uint8_t> const used(stream.device(), ids.size());
+  kernels::rows_exist(stream, {.lifecycle = lifecycle_.const_ref(), .ids = ids, .found = used, .or_wait = true});
+  auto const is_used = to_host(stream, used.view());
+  std::vector<Key> unused;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (is_used[i] == 0) unused.push_back(keys[i]);
+  }
+  return unused;
+}
+
 void TableShard::wait_reclaim(Stream& stream) {
   auto const end = static_cast<std::uint32_t>(index_.ids_end());
   auto const free = wait_select(stream, 0, end, kernels::RowStatus::kFree);
-  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = free, .word = kernels::kOwned});
+  if (uses_.rows_reserved() > 0) {
+    uses_.reserve(stream, end);
+    kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = free, .word = kernels::kOwned});
+  }
   index_.wait_erase_ids(stream, free);
 }
 

@@ -115,6 +115,17 @@ class TableShard {
   };
   ExistingRows wait_list_existing(Stream& stream, View<std::uint32_t const> ids) const;
 
+  // -- rows that move between ranks, between steps --
+
+  // Copies rows and drops them from this shard. found: (n), 1 for rows that exist or wait for admission. values: (n,
+  // dim), undefined for other rows. words: first the optimizer state of all rows, (n, state_columns()), then their
+  // lifecycles, (n, kLifecycleWords). REQUIRES: no batch uses the rows.
+  void wait_take(Stream& stream, View<Key const> keys, MatrixView<float> values, View<std::uint8_t> found,
+                 View<std::uint32_t> words);
+  // Adds those of the rows that were found. REQUIRES: they have no rows here.
+  void wait_put(Stream& stream, View<Key const> keys, MatrixView<float const> values, View<std::uint8_t const> found,
+                View<std::uint32_t const> words);
+
   // Applies a step: sums the gradients of each row over all lists, and updates each row once, if its occurrences have
   // reached admission_count. samples: of the step over all ranks; the sums are divided by it. Throws Error with the key
   // if a sum overflows 64 bits or a new value is not finite.
@@ -147,6 +158,8 @@ class TableShard {
   // Marks the rows as erased whose last update, or last occurrence before admission, is more than `age` steps before
   // `now`. Returns how many of them existed.
   std::size_t wait_expire(Stream& stream, Clock now, std::uint32_t age);
+  // Returns the keys of erased rows, of replicas and of rows that are only reserved.
+  std::vector<Key> wait_unused_keys(Stream& stream) const;
   // Removes the keys of erased rows, of replicas and of rows that are only reserved from the index. Their row numbers
   // are reused for new keys. REQUIRES: no announced batch has row numbers.
   void wait_reclaim(Stream& stream);

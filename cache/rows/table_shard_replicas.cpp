@@ -13,6 +13,7 @@ namespace gpups::cache {
 void TableShard::wait_place_replicas(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, Clock clock) {
   index_.wait_find_or_insert(stream, keys, ids);
   wait_make_room(stream);
+  uses_.reserve(stream, index_.ids_end());
   kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
 }
 

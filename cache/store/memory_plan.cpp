@@ -26,7 +26,8 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
-  std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1);
+  std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1) +
+                            RowStorage<std::uint32_t>::bytes_for(ranks > 1 ? rows : 0, 1);  // and uses of replicas
   std::vector<MemoryPlanLine> plan{
       {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type)},
       {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},

@@ -85,7 +85,6 @@ Stats Store::stats() const {
     std::lock_guard lock(impl_->mutex_);
     stats.entries = impl_->entries_;
     stats.distinct_keys = impl_->distinct_keys_;
-    stats.remote_keys = impl_->remote_keys_;
     stats.wait_seconds = impl_->wait_seconds_;
   }
   impl_->engine_.write_stats(stats);

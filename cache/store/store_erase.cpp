@@ -8,6 +8,7 @@
 #include "cache/store/store_impl.hpp"
 #include "comm/peer_text.hpp"
 #include "kernels/check.hpp"
+#include "kernels/hash.hpp"
 #include "kernels/memory_scope.hpp"
 
 namespace gpups {
@@ -21,10 +22,11 @@ void require_same_call(std::vector<std::string> const& calls) {
     return call.empty() ? std::string("another function") : comm::peer_text(call);
   };
   for (std::size_t rank = 1; rank < calls.size(); ++rank) {
-    GPUPS_REQUIRE(calls[rank] == calls[0],
-                  "rank {} calls {} while rank 0 calls {} (all ranks must erase rows together): make the same calls in "
-                  "the same order",
-                  rank, name(calls[rank]), name(calls[0]));
+    GPUPS_REQUIRE(
+        calls[rank] == calls[0],
+        "rank {} calls {} while rank 0 calls {} (all ranks must change rows together): make the same calls in "
+        "the same order",
+        rank, name(calls[rank]), name(calls[0]));
   }
 }
 
@@ -60,28 +62,44 @@ void wait_drop(cache::Engine& engine, Stream& stream, TableId table, View<Key co
   engine.wait_invoke([&](Stream& own) { engine.executor().wait_drop(table, to_device(own, distinct)); });
 }
 
+// Returns a request that tells homes which of their rows ended here.
+std::shared_ptr<cache::RowRequest> returned_rows(Stream& stream, cache::TableShard const& shard, TableId table, Rank me,
+                                                 int ranks) {
+  auto away = shard.wait_unused_keys(stream);
+  std::erase_if(away, [=](Key key) { return kernels::home_of(key, static_cast<std::uint32_t>(ranks)) == number(me); });
+  Array<std::uint32_t> positions;
+  return cache::make_request(stream, cache::RowRequest::Kind::kReturn, table, to_device(stream, away), shard.dim(), 0,
+                             ranks, positions);
+}
+
 }  // namespace
 
-std::uint64_t Store::Impl::wait_remove_rows(std::function<std::string()> const& check,
+std::shared_ptr<cache::RowRequest> Store::Impl::wait_request(std::shared_ptr<cache::RowRequest> request) {
+  engine_.begin_rows(request);
+  engine_.wait_rows(*request);
+  return request;
+}
+
+std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std::function<std::string()> const& check,
                                             std::function<std::uint64_t()> const& change) {
   using cache::Timeout;
   struct Hold {  // at the end, allows prepare() again and forbids changes by other ranks
     Store::Impl& store;
     ~Hold() {
       std::lock_guard lock(store.mutex_);
-      store.removing_rows_ = false;
+      store.changing_rows_ = false;
       store.engine_.allow_change({});
     }
   } const hold{*this};
-  engine_.allow_change(cache::RowRequest::Kind::kErase);
+  engine_.allow_change(allowed);
   require_same_call(cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
     {
       std::lock_guard lock(mutex_);
       GPUPS_REQUIRE(prepared_.empty(),
-                    "erase() or expire() was called while a batch is prepared for step {} (its rows could be erased): "
-                    "call it when all prepared batches have been pushed and their steps have ended",
+                    "erase(), expire() or localize() was called while a batch is prepared for step {} (its rows could "
+                    "be erased or move): call it when all prepared batches have been pushed and their steps have ended",
                     number(*prepared_.begin()));
-      removing_rows_ = true;
+      changing_rows_ = true;
     }
     return check();
   }));
@@ -112,12 +130,11 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
     kernels::MemoryScope const scope(stream);
     Array<std::uint32_t> positions;
     request =
-        cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), ranks(), positions);
+        cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), 0, ranks(), positions);
     return fmt::format("erase for table '{}'", shard.options().name);
   };
-  impl_->wait_remove_rows(check, [&] {
-    engine.begin_rows(request);
-    engine.wait_rows(*request);
+  impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
+    impl_->wait_request(request);
     auto const& options = impl_->shard(table).options();
     if (options.gradient_compression.enabled() || options.refresh_compression.enabled())
       wait_drop(engine, stream, table, keys);
@@ -135,10 +152,15 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
                   kRowAgeMax);
     return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
   };
-  return impl_->wait_remove_rows(check, [&] {
+  return impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
     std::uint64_t rows = 0;
-    engine.wait_invoke(
-        [&](Stream& own) { rows = impl_->shard(table).wait_expire(own, clock(), static_cast<std::uint32_t>(age)); });
+    std::shared_ptr<cache::RowRequest> ended;
+    engine.wait_invoke([&](Stream& own) {
+      auto& shard = impl_->shard(table);
+      rows = shard.wait_expire(own, clock(), static_cast<std::uint32_t>(age));
+      if (engine.placement().any_moved) ended = returned_rows(own, shard, table, rank(), ranks());
+    });
+    if (ended != nullptr) impl_->wait_request(ended);
     return rows;
   });
 }

@@ -36,12 +36,14 @@ class Store::Impl {
   bool reads_rows() const;
   bool awaits_lookup() const;
 
-  // Runs a collective that removes rows: calls `check` and then `change` on every rank, and frees the row numbers.
-  // check: returns a text of the call and its arguments, which must be equal on all ranks. change: returns a number.
-  // Returns the sum of these over all ranks. If a function throws on any rank, all ranks throw an Error with its
-  // message.
-  std::uint64_t wait_remove_rows(std::function<std::string()> const& check,
+  // Runs a collective that removes or moves rows: calls `check` and then `change` on every rank, and frees the row
+  // numbers. allowed: the requests of other ranks that may change rows meanwhile. check: returns a text of the call and
+  // its arguments, which must be equal on all ranks. change: returns a number. Returns the sum of these over all ranks.
+  // If a function throws on any rank, all ranks throw an Error with its message.
+  std::uint64_t wait_change_rows(cache::RowRequest::Kind allowed, std::function<std::string()> const& check,
                                  std::function<std::uint64_t()> const& change);
+  // Sends a request for keys of one table to their homes, and waits for the answers. make: returns the request.
+  std::shared_ptr<cache::RowRequest> wait_request(std::shared_ptr<cache::RowRequest> request);
 
   // Returns true if push() can update the rows of a part while it sums their gradients. Then it has set
   // sum.contribution_max.
@@ -53,10 +55,10 @@ class Store::Impl {
   std::shared_ptr<void const> const identity_ = std::make_shared<char>();  // identifies this store in its batches
   Stream main_stream_;
   std::mutex
-      mutex_;  // guards the counters, clock_, removing_rows_, prepared_, wait_seconds_, and the start of the engine
-  std::uint64_t entries_ = 0, distinct_keys_ = 0, remote_keys_ = 0;
+      mutex_;  // guards the counters, clock_, changing_rows_, prepared_, wait_seconds_, and the start of the engine
+  std::uint64_t entries_ = 0, distinct_keys_ = 0;
   Clock clock_{};
-  bool removing_rows_ = false;  // erase() or expire() is in progress: prepare() throws
+  bool changing_rows_ = false;  // erase(), expire() or localize() is in progress: prepare() throws
   std::set<Clock> prepared_;    // steps that have a prepared batch and have not ended
   cache::BatchPtr pushed_;      // the batch of this step, after push()
   double wait_seconds_ = 0;

@@ -78,7 +78,7 @@ LookupRequest Store::begin_lookup(Stream& stream, TableId table, View<Key const>
       kLookupsMax);
   auto lookup = std::make_shared<LookupRequest::Impl>();
   lookup->request =
-      cache::make_request(stream, cache::RowRequest::Kind::kLookup, table, keys, dim, ranks(), lookup->positions);
+      cache::make_request(stream, cache::RowRequest::Kind::kLookup, table, keys, dim, 0, ranks(), lookup->positions);
   lookup->out = out;
   lookup->found = found;
   lookup->store = impl_->identity_;
@@ -139,7 +139,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
     kernels::require_here(stream, values, "assign", "rows");
     Array<std::uint32_t> positions;
     request =
-        cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, ranks(), positions);
+        cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, 0, ranks(), positions);
     GPUPS_REQUIRE(request->values.rows() == keys.size(),
                   "assign() was called with {} keys of which {} are distinct (a row has one value): give each key once",
                   keys.size(), request->values.rows());

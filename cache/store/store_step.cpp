@@ -87,11 +87,11 @@ PreparedBatch Store::prepare(BatchPattern const& pattern, Clock clock) {
                   "a batch is prepared for step {}, but the next step is {} (the batch would never be read): prepare "
                   "batches in advance",
                   number(clock), number(impl_->clock_));
-    GPUPS_REQUIRE(
-        !impl_->removing_rows_,
-        "a batch is prepared for step {} while erase() or expire() is in progress (its rows could be erased): "
-        "prepare it when the call has returned",
-        number(clock));
+    GPUPS_REQUIRE(!impl_->changing_rows_,
+                  "a batch is prepared for step {} while erase(), expire() or localize() is in progress (its rows "
+                  "could be erased "
+                  "or move): prepare it when the call has returned",
+                  number(clock));
     GPUPS_REQUIRE(clock - impl_->clock_ <= cache::kStepsAheadMax / 2,
                   "a batch is prepared for step {} at step {} (the maximum is {} steps ahead): prepare it later",
                   number(clock), number(impl_->clock_), cache::kStepsAheadMax / 2);
@@ -101,7 +101,6 @@ PreparedBatch Store::prepare(BatchPattern const& pattern, Clock clock) {
     for (auto const& part : batch->parts) {
       impl_->entries_ += part.entries;
       impl_->distinct_keys_ += part.rows;
-      impl_->remote_keys_ += part.rows - part.owned_by(rank());
     }
     engine.announce(batch);  // with the lock, so that the clock does not advance first
   }

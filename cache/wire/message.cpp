@@ -2,6 +2,7 @@
 #include "cache/wire/message.hpp"
 
 #include "cache/wire/key_coding.hpp"
+#include "cache/wire/route_coding.hpp"
 #include "comm/wire.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -9,12 +10,150 @@ namespace gpups::cache {
 namespace {
 
 constexpr std::size_t kNumbersBytes = 128;     // upper bound for a message without lists
-constexpr std::uint32_t kCountMax = 1U << 20;  // of intents in a message, and of parts in an intent
+constexpr std::uint32_t kCountMax = 1U << 20;  // of elements of a list
 
-std::uint32_t count(comm::Reader& reader, char const* what) {
-  auto const n = reader.get<std::uint32_t>();
-  if (n > kCountMax) throw comm::WireError(std::string("a message has too many ") + what);
-  return n;
+// Writes or reads the fields of a message in the same order: a field is a number, a text or a list.
+class FieldWriter {
+ public:
+  explicit FieldWriter(comm::Writer& writer) : writer_(writer) {}
+
+  void field(std::uint64_t number) { writer_.put<std::uint64_t>(number); }
+  void field(std::uint32_t number) { writer_.put<std::uint32_t>(number); }
+  void field(Clock clock) { writer_.put<std::int64_t>(number(clock)); }
+  void field(TableId table) { writer_.put<std::uint32_t>(number(table)); }
+  void field(Rank rank) { writer_.put<std::uint32_t>(number(rank)); }
+  void field(bool flag) { writer_.put<std::uint8_t>(flag ? 1 : 0); }
+  void field(std::string const& text) { writer_.put_text(text); }
+  template <class T, class Each>
+  void list(std::vector<T> const& elements, char const*, Each each) {
+    writer_.put<std::uint32_t>(static_cast<std::uint32_t>(elements.size()));
+    for (auto const& element : elements) each(element);
+  }
+
+ private:
+  comm::Writer& writer_;
+};
+
+class FieldReader {
+ public:
+  explicit FieldReader(comm::Reader& reader) : reader_(reader) {}
+
+  void field(std::uint64_t& number) { number = reader_.get<std::uint64_t>(); }
+  void field(std::uint32_t& number) { number = reader_.get<std::uint32_t>(); }
+  void field(Clock& clock) { clock = Clock{reader_.get<std::int64_t>()}; }
+  void field(TableId& table) { table = TableId{reader_.get<std::uint32_t>()}; }
+  void field(Rank& rank) { rank = Rank{reader_.get<std::uint32_t>()}; }
+  void field(bool& flag) {
+    auto const byte = reader_.get<std::uint8_t>();
+    if (byte > 1) throw comm::WireError("a flag is neither 0 nor 1");
+    flag = byte == 1;
+  }
+  void field(std::string& text) { text = std::string(reader_.get_text()); }
+  template <class T, class Each>
+  void list(std::vector<T>& elements, char const* what, Each each) {
+    auto const n = reader_.get<std::uint32_t>();
+    if (n > kCountMax) throw comm::WireError(std::string("a message has too many ") + what);
+    for (std::uint32_t i = 0; i < n; ++i) each(elements.emplace_back());
+  }
+
+ private:
+  comm::Reader& reader_;
+};
+
+// Passes the fields of the message's kind to `fields`. M: Message or Message const.
+template <class Fields, class M>
+void each_field(Fields& fields, M& message) {
+  auto const intent = [&](auto& one) {
+    fields.field(one.clock);
+    fields.list(one.parts, "parts", [&](auto& part) {
+      fields.field(part.table);
+      fields.field(part.keys);
+    });
+  };
+  auto const intents = [&] {
+    fields.list(message.intents, "intents", intent);
+    fields.field(message.key_bytes);
+  };
+  auto const forwards = [&] {
+    fields.list(message.forwards, "forwards", [&](auto& one) {
+      fields.field(one.reader);
+      intent(one.intent);
+    });
+    fields.field(message.key_bytes);
+  };
+  auto const routes = [&] {
+    fields.list(message.routes, "routes", [&](auto& one) {
+      fields.field(one.clock);
+      fields.list(one.away, "parts", [&](auto& rows) { fields.field(rows); });
+    });
+    if (!message.routes.empty()) fields.field(message.route_bytes);
+  };
+  auto const sent = [&] { fields.list(message.sent, "parts", [&](auto& rows) { fields.field(rows); }); };
+  switch (message.kind) {
+    case MessageKind::kGradientPhase:
+      fields.field(message.clock);
+      fields.field(message.samples);
+      fields.field(message.signal);
+      fields.field(message.error);
+      fields.list(message.gradients, "parts", [&](auto& part) {
+        fields.field(part.sums);
+        fields.field(part.occurrences);
+        fields.field(part.sent);
+      });
+      fields.list(message.flushed, "lists of residuals", [&](auto& list) {
+        fields.field(list.table);
+        fields.field(list.rows);
+        fields.field(list.key_bytes);
+        fields.field(list.bytes);
+        fields.field(list.exact);
+      });
+      return intents();
+    case MessageKind::kRefreshPhase:
+      fields.field(message.clock);
+      fields.field(message.parts);
+      sent();
+      forwards();
+      return routes();
+    case MessageKind::kLateFetch:
+      fields.field(message.clock);
+      fields.field(message.id);
+      return intents();
+    case MessageKind::kLateForward:
+      fields.field(message.clock);
+      fields.field(message.id);
+      fields.field(message.forward_id);
+      return forwards();
+    case MessageKind::kLateFetchReply:
+      fields.field(message.clock);
+      fields.field(message.id);
+      sent();
+      return routes();
+    case MessageKind::kGather:
+      fields.field(message.id);
+      return fields.field(message.bytes);
+    case MessageKind::kLookup:
+    case MessageKind::kAssign:
+    case MessageKind::kErase:
+    case MessageKind::kClaim:
+    case MessageKind::kGrant:
+    case MessageKind::kTake:
+    case MessageKind::kReturn:
+    case MessageKind::kWhere:
+      fields.field(message.id);
+      fields.field(message.table);
+      return fields.field(message.keys);
+    case MessageKind::kLookupReply:
+    case MessageKind::kAssignReply:
+    case MessageKind::kEraseReply:
+    case MessageKind::kClaimReply:
+    case MessageKind::kGrantReply:
+    case MessageKind::kTakeReply:
+    case MessageKind::kReturnReply:
+    case MessageKind::kWhereReply:
+      return fields.field(message.id);
+    case MessageKind::kSchema:
+      return fields.field(message.bytes);
+  }
 }
 
 }  // namespace
@@ -22,41 +161,8 @@ std::uint32_t count(comm::Reader& reader, char const* what) {
 std::string encode(Message const& message) {
   comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // lists are short
   writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
-  writer.put<std::int64_t>(number(message.clock));
-  writer.put<std::uint64_t>(message.id);
-  writer.put<std::uint64_t>(message.samples);
-  writer.put<std::uint32_t>(message.signal);
-  writer.put_text(message.error);
-  writer.put<std::uint64_t>(message.parts);
-  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.gradients.size()));
-  for (auto const& part : message.gradients) {
-    writer.put<std::uint64_t>(part.sums);
-    writer.put<std::uint64_t>(part.occurrences);
-    writer.put<std::uint64_t>(part.sent);
-  }
-  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.flushed.size()));
-  for (auto const& flushed : message.flushed) {
-    writer.put<std::uint32_t>(number(flushed.table));
-    writer.put<std::uint64_t>(flushed.rows);
-    writer.put<std::uint64_t>(flushed.key_bytes);
-    writer.put<std::uint64_t>(flushed.bytes);
-    writer.put<std::uint8_t>(flushed.exact ? 1 : 0);
-  }
-  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.sent.size()));
-  for (auto const rows : message.sent) writer.put<std::uint64_t>(rows);
-  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.intents.size()));
-  for (auto const& intent : message.intents) {
-    writer.put<std::int64_t>(number(intent.clock));
-    writer.put<std::uint32_t>(static_cast<std::uint32_t>(intent.parts.size()));
-    for (auto const& part : intent.parts) {
-      writer.put<std::uint32_t>(number(part.table));
-      writer.put<std::uint64_t>(part.keys);
-    }
-  }
-  writer.put<std::uint64_t>(message.key_bytes);
-  writer.put<std::uint32_t>(number(message.table));
-  writer.put<std::uint64_t>(message.keys);
-  writer.put_text(message.bytes);
+  FieldWriter fields(writer);
+  each_field(fields, message);
   return writer.take();
 }
 
@@ -64,61 +170,21 @@ Message decode(std::string_view bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kSchema)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kWhereReply)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
-  message.clock = Clock{reader.get<std::int64_t>()};
-  message.id = reader.get<std::uint64_t>();
-  message.samples = reader.get<std::uint64_t>();
-  message.signal = reader.get<std::uint32_t>();
-  message.error = std::string(reader.get_text());
-  message.parts = reader.get<std::uint64_t>();
-  for (auto parts = count(reader, "parts"); parts > 0; --parts) {
-    auto const sums = reader.get<std::uint64_t>(), occurrences = reader.get<std::uint64_t>();
-    message.gradients.push_back({sums, occurrences, reader.get<std::uint64_t>()});
-  }
-  for (auto lists = count(reader, "lists of residuals"); lists > 0; --lists) {
-    auto const table = TableId{reader.get<std::uint32_t>()};
-    auto const rows = reader.get<std::uint64_t>(), key_bytes = reader.get<std::uint64_t>();
-    auto const bytes_of_sums = reader.get<std::uint64_t>();
-    auto const exact = reader.get<std::uint8_t>();
-    if (exact > 1) throw comm::WireError("a list of residuals is neither exact nor encoded");
-    message.flushed.push_back({table, rows, key_bytes, bytes_of_sums, exact == 1});
-  }
-  for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
-  for (auto intents = count(reader, "intents"); intents > 0; --intents) {
-    Intent intent{.clock = Clock{reader.get<std::int64_t>()}, .parts = {}};
-    for (auto parts = count(reader, "parts"); parts > 0; --parts) {
-      auto const table = TableId{reader.get<std::uint32_t>()};
-      intent.parts.push_back({table, reader.get<std::uint64_t>()});
-    }
-    message.intents.push_back(std::move(intent));
-  }
-  message.key_bytes = reader.get<std::uint64_t>();
-  message.table = TableId{reader.get<std::uint32_t>()};
-  message.keys = reader.get<std::uint64_t>();
-  message.bytes = std::string(reader.get_text());
+  FieldReader fields(reader);
+  each_field(fields, message);
   reader.end();
   return message;
 }
 
 void check_fields(Message const& message) {
-  auto const kind = message.kind;
-  bool const in = kind == MessageKind::kGradientPhase;
   auto const require = [](bool fine, char const* what) {
     if (!fine) throw comm::WireError(what);
   };
-  require(in || message.error.empty(), "a message that does not end a step has a rejection");
-  require(in || kind == MessageKind::kLateFetch || message.intents.empty(),
-          "a message of this kind must not have intents");
-  bool const has_bytes = kind == MessageKind::kGather || kind == MessageKind::kSchema;
-  require(has_bytes || message.bytes.empty(), "a message of this kind must not have bytes to gather");
-  require(in || message.gradients.empty(), "a message of this kind must not have gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message announces more sections than a batch can have parts");
-  bool const values = kind == MessageKind::kRefreshPhase || kind == MessageKind::kLateFetchReply;
-  require(values || message.sent.empty(), "a message of this kind must not have values");
   require(message.sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
-  require(in || message.flushed.empty(), "a message of this kind must not have residuals");
   require(message.flushed.size() <= kPartsMax, "a message has too many lists of residuals");
   for (auto const& flushed : message.flushed) {
     require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
@@ -127,23 +193,34 @@ void check_fields(Message const& message) {
             "a list of residuals has more bytes of keys than its rows can need");
   }
   require(message.samples <= kSamplesMax, "a step has too many samples");
-  require(message.id < kIdEnd, "a request has a number that is too large for tags");
+  require(message.id < kIdEnd && message.forward_id < kIdEnd, "a request has a number that is too large for tags");
   require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
   std::uint64_t key_bytes = 0;
-  for (auto const& intent : message.intents) {
+  auto const check_intent = [&](Intent const& intent) {
     require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
     for (auto const& part : intent.parts) {
       require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has too many keys");
       key_bytes += key_bytes_max(part.keys);
     }
-  }
+  };
+  for (auto const& intent : message.intents) check_intent(intent);
+  for (auto const& forward : message.forwards) check_intent(forward.intent);
   require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can need");
+  for (auto const& route : message.routes) {
+    require(route.away.size() <= kPartsMax, "a route has too many parts");
+    for (auto const rows : route.away) {
+      require(rows <= kernels::kUniqueKeysMax, "a part of a route has too many rows");
+    }
+  }
+  require(message.route_bytes <= kRouteBytesMax, "a message has more bytes of routes than fit into memory");
 }
 
 // A tag has 4 bits for the section, 12 for the part and 44 for the number: comm::kTagBits together.
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
   return static_cast<std::uint64_t>(section) << 56 | (part & 0xFFF) << 44 | (number & (kIdEnd - 1));
 }
+
+std::uint64_t with_part(std::uint64_t tag, std::uint64_t part) { return tag | (part & 0xFFF) << 44; }
 
 Section section_of(std::uint64_t tag) { return static_cast<Section>(tag >> 56); }
 

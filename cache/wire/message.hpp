@@ -28,6 +28,17 @@ enum class MessageKind : std::uint8_t {
   kErase,           // keys to erase
   kEraseReply,      // the keys are erased
   kSchema,          // the first message: the table options, see schema_check.hpp
+  kLateForward,     // from the home of rows to their holder: the keys of a late fetch
+  kClaim,           // requests that move rows, and their replies; see RowRequest
+  kClaimReply,
+  kGrant,
+  kGrantReply,
+  kTake,
+  kTakeReply,
+  kReturn,
+  kReturnReply,
+  kWhere,
+  kWhereReply,
 };
 
 // The number of keys of one part of a batch that the sender will read and the receiver owns.
@@ -37,13 +48,30 @@ struct IntentPart {
   bool operator==(IntentPart const&) const = default;
 };
 
-// A batch that the sender announces to an owner. The owner sends the values of the keys, and receives their gradients,
-// in the order of the encoded keys, so these messages have no keys. If rows share scales (cache/wire/row_format.hpp),
-// the order is the ascending order of the keys instead.
+// A batch that the sender announces to the home of its keys. The holder of the rows sends their values, and receives
+// their gradients, in the order of the encoded keys, so these messages have no keys. If rows share scales
+// (cache/wire/row_format.hpp), the order is the ascending order of the keys instead.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;
   bool operator==(Intent const&) const = default;
+};
+
+// The keys of a reader's batch whose rows the receiver holds away from their home, which sends this. Their order is the
+// ascending order of the keys; a part without such keys has 0.
+struct Forward {
+  Rank reader{};
+  Intent intent;
+  bool operator==(Forward const&) const = default;
+};
+
+// Which rows of a batch that the receiver has announced are away from their home, which sends this: their number in
+// each part. They follow in a section; see cache/wire/route_coding.hpp. A home sends no route if none of the rows are
+// away.
+struct Route {
+  Clock clock{};
+  std::vector<std::uint64_t> away;
+  bool operator==(Route const&) const = default;
 };
 
 // The gradient sections of a part of a batch: bytes of the sums; bytes of the occurrence counts, 0 for tables without
@@ -64,24 +92,28 @@ struct FlushedList {
   bool operator==(FlushedList const&) const = default;
 };
 
-// A message of any kind. Fields that the kind does not use have their initial values.
+// A message of any kind. Fields that the kind does not use are not sent, and have their initial values.
 struct Message {
   MessageKind kind{};
-  Clock clock{};                         // kGradientPhase, kRefreshPhase, kLateFetch, kLateFetchReply: the step
-  std::uint64_t id = 0;                  // number of the gather, or of the request or the reply
+  Clock clock{};                         // kGradientPhase, kRefreshPhase, kLateFetch..., kLateForward: the step
+  std::uint64_t id = 0;                  // number of the gather, of the request or the reply, or of the late fetch
+  std::uint64_t forward_id = 0;          // kLateForward: numbers the late forwards of the sender
   std::uint64_t samples = 0;             // kGradientPhase: samples of the sender in the step
   std::uint32_t signal = 0;              // kGradientPhase: bits of Store::advance_clock()
   std::string error;                     // kGradientPhase: why the step must be rejected; empty: it need not
-  std::uint64_t parts = 0;               // kRefreshPhase: number of value sections, one for each announced part
-  std::vector<GradientBytes> gradients;  // kGradientPhase: one element for each announced part
+  std::vector<GradientBytes> gradients;  // kGradientPhase: one element for each part of the list of rows
   std::vector<FlushedList> flushed;      // kGradientPhase: flushed residuals
+  std::uint64_t parts = 0;               // kRefreshPhase: number of parts of the list of rows whose values follow
   // kRefreshPhase, kLateFetchReply: number of rows in each value section; empty: every section has all rows
   std::vector<std::uint64_t> sent;
-  std::vector<Intent> intents;  // kGradientPhase: new intents; kLateFetch: one intent
-  std::uint64_t key_bytes = 0;  // of the keys of all intents, in the format of cache/wire/key_coding.hpp
-  TableId table{};              // kLookup, kAssign, kErase
-  std::uint64_t keys = 0;       // number of keys of a request
-  std::string bytes;            // kGather: bytes to gather; kSchema: the table options
+  std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
+  std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
+  std::uint64_t key_bytes = 0;    // of the keys of all intents or forwards, in the format of cache/wire/key_coding.hpp
+  std::vector<Route> routes;      // kRefreshPhase: routes of batches; kLateFetchReply: at most one
+  std::uint64_t route_bytes = 0;  // of all routes
+  TableId table{};                // requests for rows
+  std::uint64_t keys = 0;         // number of keys of a request
+  std::string bytes;              // kGather: bytes to gather; kSchema: the table options
   bool operator==(Message const&) const = default;
 };
 
@@ -89,7 +121,7 @@ struct Message {
 std::string encode(Message const& message);
 // Returns the message that encode() has encoded. Throws comm::WireError for other bytes.
 Message decode(std::string_view bytes);
-// Throws comm::WireError if a message has a field that its kind does not use, or a number out of its range.
+// Throws comm::WireError if a message has a number out of its range.
 void check_fields(Message const& message);
 
 // Maximum number of steps by which an announced batch may be ahead of the owner's step. A rank announces at most half
@@ -114,10 +146,17 @@ enum class Section : std::uint8_t {
   kRequestFound,
   kFlushedKeys,
   kFlushedSums,
-  kOccurrences  // number of entries of each key, for tables with admission
+  kOccurrences,  // number of entries of each key, for tables with admission
+  kForwardKeys,
+  kLateForwardKeys,
+  kRoutes,
+  kLateRoutes,
+  kRequestWords  // see RowRequest
 };
 // Returns the tag of a transfer. number: the step, or the number of a request; part: the part, or the list.
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);
+// Returns the tag of another part of the same section. REQUIRES: `tag` is that of part 0.
+std::uint64_t with_part(std::uint64_t tag, std::uint64_t part);
 
 }  // namespace gpups::cache

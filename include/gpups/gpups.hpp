@@ -45,6 +45,7 @@
 #include "gpups/device.hpp"
 #include "gpups/error.hpp"
 #include "gpups/group.hpp"
+#include "gpups/placement.hpp"
 #include "gpups/stats.hpp"
 #include "gpups/store.hpp"
 #include "gpups/stream.hpp"

@@ -56,7 +56,7 @@ struct Stats {
   std::uint64_t steps = 0;          // completed rounds
   std::uint64_t entries = 0;        // entries of all prepared batches
   std::uint64_t distinct_keys = 0;  // distinct keys of all prepared batches
-  std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank owns
+  std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank holds
   std::uint64_t late_keys = 0;      // of these, keys that were fetched late
   // Row slots in this rank's shards, including those of erased rows and of rows that no step has updated yet.
   std::uint64_t rows_reserved = 0;

@@ -41,6 +41,7 @@
 #include "gpups/device.hpp"
 #include "gpups/group.hpp"
 #include "gpups/owner.hpp"
+#include "gpups/placement.hpp"
 #include "gpups/stats.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/table.hpp"
@@ -320,6 +321,18 @@ class Store {
   // from the index. Errors of erase(). Collective.
   std::size_t expire(TableId table, std::int64_t age);
 
+  // Moves rows to this rank, with their optimizer state and occurrence counts, or lets it hold rows that no step has
+  // used yet. A rank that holds the rows that it uses does not exchange them: use it for a partition of the data that
+  // is known before training. keys: (n), may repeat; a rank may give none; if several ranks give a key, the lowest of
+  // them gets the row. Rows keep their values, and all results are those of other placements, except with lossy
+  // compression, which the holder of a row does not apply to its own gradients. Throws Error on all ranks if any rank
+  // has a prepared batch whose step has not ended. prepare() throws Error during this call. Once rows have moved,
+  // batches should be prepared five or more steps ahead if links are slow. Collective.
+  void localize(Stream& stream, TableId table, View<Key const> keys);
+
+  // Returns where the row of a key is. Asks the key's home. Not collective, but the home's Store must exist.
+  RowPlacement where(TableId table, Key key);
+
   // Calls `visit` with all rows that this rank owns, in chunks of at most 16,384 rows, in no particular order. The
   // arrays, (n) and (n, dim), are on the store's device and valid during the call; work that `visit` queues on `stream`
   // may use them too. Blocks until all rows are visited. Throws what `visit` throws. Not collective.
@@ -349,8 +362,8 @@ class Store {
   // values, float32 (rows, dim) for every DataType. Rows are sorted by a hash of the key, so the files have the same
   // bytes for every number of ranks. All ranks write in parallel below FOLDER.unfinished, which is renamed to `folder`
   // when it is complete; `folder` must not exist, or must be an empty folder. In file names, characters of a table's
-  // name other than letters, digits, '-' and '_' are written as %XX. Uses up to 28 bytes of host memory for each row of
-  // this rank in the largest table. Needs a file system that all ranks share. Throws Error on all ranks if any rank
+  // name other than letters, digits, '-' and '_' are written as %XX. Uses up to 24 bytes of host memory for each row
+  // of this home in the largest table. Needs a file system that all ranks share. Throws Error on all ranks if any rank
   // fails, and leaves no folder. Collective.
   void export_rows(std::filesystem::path const& folder, ExportFormat format);
 

@@ -187,7 +187,10 @@ namespace {
 // Returns whether the batch of step `batch` may be prepared while `step` is trained.
 bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step) {
   if (batch > step + workload.lookahead) return false;
-  return workload.expire_every == 0 || batch / workload.expire_every == step / workload.expire_every;
+  for (int const every : {workload.expire_every, workload.localize_every}) {
+    if (every > 0 && batch / every != step / every) return false;
+  }
+  return true;
 }
 
 // Erases and expires rows before the next step, and compares the number of remaining rows with the reference.
@@ -209,6 +212,28 @@ void erase_and_expire(Store& store, Stream& stream, Workload const& workload, Re
   }
 }
 
+// Moves random rows to this rank; some of them have never been used, and other ranks may want them too. The holders
+// that the homes then name are those of a reference.
+void localize(Store& store, Stream& stream, Workload const& workload, std::map<Key, Rank>& holders) {
+  auto const step = number(store.clock());
+  for (std::uint32_t rank = static_cast<std::uint32_t>(store.ranks()); rank-- > 0;) {
+    auto random = generator(workload.seed ^ 0x10CA, static_cast<std::uint64_t>(step), rank);
+    std::vector<Key> keys(random() % (workload.keys + 2));
+    for (Key& key : keys) key = key_of(random() % (workload.keys + workload.keys / 4));
+    for (Key const key : keys) holders[key] = Rank{rank};  // the lowest rank comes last
+    if (Rank{rank} == store.rank()) store.localize(stream, TableId{0}, to_device(stream, keys));
+  }
+  for (auto const& [key, holder] : holders) {
+    if (number(key) % 3 != 0) continue;
+    auto const row = store.where(TableId{0}, key);
+    if (row.holder != holder) {
+      throw std::logic_error(fmt::format("rank {} holds key {} before step {}, not rank {}", number(row.holder),
+                                         number(key), step, number(holder)));
+    }
+  }
+  store.wait_barrier();
+}
+
 }  // namespace
 
 Outcome train(Group const& group, Workload const& workload) {
@@ -226,6 +251,7 @@ Outcome train(Group const& group, Workload const& workload) {
   std::deque<std::shared_ptr<Batch>> ahead;
   std::int64_t prepared = 0;
   Matrix<float> const rows(workload.device, workload.keys, 2);
+  std::map<Key, Rank> holders;  // of rows that were localized since the last erase
 
   for (std::int64_t step = 0; step < workload.steps; ++step) {
     for (; may_prepare(workload, prepared, step); ++prepared) {
@@ -249,7 +275,9 @@ Outcome train(Group const& group, Workload const& workload) {
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
     if (workload.expire_every > 0 && (step + 1) % workload.expire_every == 0)
-      erase_and_expire(store, stream, workload, expected);
+      erase_and_expire(store, stream, workload, expected), holders.clear();
+    if (workload.localize_every > 0 && (step + 1) % workload.localize_every == 0)
+      localize(store, stream, workload, holders);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
       check_lookup(store, stream, workload, expected);

@@ -59,11 +59,6 @@ TEST_F(HostilePeer, RejectsTooManyPartsInBatch) {
   expect_rejected("too many parts");
 }
 
-TEST_F(HostilePeer, RejectsFieldsOfAnotherKind) {
-  peer_.send({.kind = MessageKind::kRefreshPhase, .intents = {intent(1, 1)}});
-  expect_rejected("must not have intents");
-}
-
 TEST_F(HostilePeer, RejectsBytesThatAreNoMessage) {
   peer_.send_bytes("hello");
   expect_rejected("an invalid message");

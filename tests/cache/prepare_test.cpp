@@ -44,7 +44,7 @@ bool same_bits(BatchPattern::Impl const& a, BatchPattern::Impl const& b) {
   for (std::size_t p = 0; all && p < a.parts.size(); ++p) {
     PatternPart const &x = a.parts[p], &y = b.parts[p];
     all = same(x.keys, y.keys) && same(x.positions, y.positions) && same(x.offsets, y.offsets) &&
-          same(x.order, y.order) && x.owners == y.owners && same(x.bags.view(), y.bags.view()) &&
+          same(x.order, y.order) && x.homes == y.homes && same(x.bags.view(), y.bags.view()) &&
           same(x.bag_of.view(), y.bag_of.view());
   }
   return all;
@@ -62,7 +62,7 @@ TEST(Prepare, GroupsKeysByOwnerAndEntriesByKey) {
     ASSERT_EQ(part.keys.size(), part.rows);
     ASSERT_EQ(part.offsets.size(), part.rows + 1);
     for (std::uint32_t owner = 0; owner < 3; ++owner) {
-      for (auto r = part.owners[owner]; r < part.owners[owner + 1]; ++r) {
+      for (auto r = part.homes[owner]; r < part.homes[owner + 1]; ++r) {
         ASSERT_EQ(kernels::home_of(part.keys[r], 3), owner);
       }
     }

@@ -17,7 +17,8 @@ struct Sent {
 
 // Returns the rows and bytes that two ranks send each other for a batch that is announced ahead, or late. Checks that
 // the rows equal those of a look-up.
-Sent value_bytes_per_key(DataType type, std::size_t dim, bool late) {
+// exist: rows have assigned values; otherwise no step has updated them.
+Sent value_bytes_per_key(DataType type, std::size_t dim, bool late, bool exist) {
   std::mutex mutex;
   Sent sent{};
   run_ranks(Group::threads(2), [&](Group group) {
@@ -28,6 +29,10 @@ Sent value_bytes_per_key(DataType type, std::size_t dim, bool late) {
     std::vector<Key> keys;
     for (std::uint64_t k = 0; k < 100; ++k) keys.push_back(Key{k});
     Matrix<float> const want(Device::host(), 100, dim);
+    if (exist) {
+      memory::fill_bytes(stream, want.view().data(), 0x3E, want.view().flat().bytes());
+      store.assign(stream, id, View<Key const>(keys).slice(0, group.rank() == Rank{0} ? 100 : 0), want);
+    }
     store.lookup(stream, id, View<Key const>(keys), want, {});
     TableBatch const part{.table = id, .keys = View<Key const>(keys)};
     auto const prepare = [&] { return store.prepare(stream, Clock{1}, {&part, 1}, 1); };
@@ -62,12 +67,21 @@ TEST(ValueBytes, HalfPrecisionHalvesBytes) {
   for (std::size_t const dim : {1, 4, 10, 20, 64, 100}) {
     for (bool const late : {false, true}) {
       for (auto const values : {DataType::kFloat, DataType::kBFloat16, DataType::kHalf}) {
-        auto const [rows, bytes] = value_bytes_per_key(values, dim, late);
+        auto const [rows, bytes] = value_bytes_per_key(values, dim, late, true);
         EXPECT_EQ(rows, 100U);  // each is remote for one of the ranks
         std::size_t const row = values == DataType::kFloat ? 4 * dim : (dim + 1) / 2 * 4;  // whole words
         EXPECT_EQ(bytes, rows * row) << dim << ", late: " << late;
       }
     }
+  }
+}
+
+// Readers compute initial values. A section has a bit for each row, unless values are as short.
+TEST(ValueBytes, RowsWithInitialValuesAreNotSent) {
+  for (bool const late : {false, true}) {
+    auto const [rows, bytes] = value_bytes_per_key(DataType::kFloat, 10, late, false);
+    EXPECT_EQ(rows, 100U);
+    EXPECT_EQ(bytes, 2U * 2 * sizeof(std::uint32_t));  // 33 to 64 rows for each of two ranks
   }
 }
 

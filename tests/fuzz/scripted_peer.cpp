@@ -19,8 +19,8 @@ using cache::tag;
 
 // Kinds: those of the store's messages, and the header of a collective, whose run is `id`. Sections: those of the
 // store's transfers, and one for those of collectives.
-constexpr int kKinds = 13, kSections = 12;
-constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kSchema) + 1};
+constexpr int kKinds = 24, kSections = 17;
+constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kWhereReply) + 1};
 constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // their numbers in scripts
 
 MessageKind kind_of(std::uint64_t choice) {
@@ -50,7 +50,7 @@ AnyTag any_tag(Script& script) {
 void ScriptedPeer::corrupt(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
-  switch (script_.byte() % 15) {
+  switch (script_.byte() % 18) {
     case 0:
       message.kind = kind_of(value);
       break;
@@ -83,6 +83,15 @@ void ScriptedPeer::corrupt(Message& message) {
       break;
     case 10:
       message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
+      break;
+    case 15:
+      message.forwards.push_back({Rank{static_cast<std::uint32_t>(script_.number())}, make_intent(clock_ + 2)});
+      break;
+    case 16:
+      message.routes.push_back({Clock{clock_ + 1}, {script_.number()}});
+      break;
+    case 17:
+      message.route_bytes = value;
       break;
     case 11:
       if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());
@@ -214,11 +223,11 @@ void ScriptedPeer::fetch_late() {
   auto const clock = clock_ + script_.byte() % 2;
   auto const intent = make_intent(clock);
   mine_[clock] = intent;
-  Message message{.kind = MessageKind::kLateFetch, .clock = Clock{clock}, .intents = {intent}};
+  Message message{.kind = MessageKind::kLateFetch, .clock = Clock{clock}, .id = next_request_++, .intents = {intent}};
   auto const keys = encode_keys(message);
   message.key_bytes = keys.size();
   send(message);
-  if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, word(message.clock), 0), keys);
+  if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, message.id, 0), keys);
 }
 
 void ScriptedPeer::answer() {
@@ -227,8 +236,8 @@ void ScriptedPeer::answer() {
   unanswered_.pop_front();
   if (request.kind == MessageKind::kLateFetch) {
     auto const sent = any_sent(request.intents[0]);
-    send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .sent = sent});
-    send_parts(request.intents[0], Section::kLateFetchValues, number(request.clock), sent);
+    send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .id = request.id, .sent = sent});
+    send_parts(request.intents[0], Section::kLateFetchValues, static_cast<std::int64_t>(request.id), sent);
   } else if (request.kind == MessageKind::kLookup) {
     send({.kind = MessageKind::kLookupReply, .id = request.id});
     send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));

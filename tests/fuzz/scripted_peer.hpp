@@ -60,7 +60,7 @@ class ScriptedPeer {
  private:
   bool receive_all();  // returns true if data have been received
   void note(cache::Message const& message);
-  void note_intents(cache::Message const& message, cache::Section keys);
+  void note_intents(cache::Message const& message, std::uint64_t keys);
   void take_gradients(cache::Message const& message);
   void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
                   std::vector<std::uint64_t> const& sent);

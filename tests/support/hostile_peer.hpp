@@ -87,6 +87,7 @@ class HostilePeer : public testing::Test {
   static Message late_fetch(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
     Message message = in(clock, {intent(clock, keys)}, key_bytes);
     message.kind = MessageKind::kLateFetch;
+    message.id = static_cast<std::uint64_t>(clock);
     return message;
   }
   // Ends the store's step, so that the store handles messages of the gradient phase.

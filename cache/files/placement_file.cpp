@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/files/placement_file.hpp"
+
+#include <cstdint>
+
+#include "kernels/check.hpp"
+
+namespace gpups::cache {
+
+FileChecksum write_placement(std::vector<PlacedRow> const& rows, std::filesystem::path const& path) {
+  FileWriter writer(path);
+  writer.put(std::uint64_t{rows.size()});
+  for (auto const& row : rows) {
+    writer.put(std::uint32_t{number(row.table)});
+    writer.put(std::uint32_t{number(row.holder)});
+    writer.put(std::uint64_t{number(row.key)});
+    writer.put(std::int64_t{number(row.since)});
+    writer.put(static_cast<std::uint8_t>(row.reason));
+  }
+  return writer.finish();
+}
+
+std::vector<PlacedRow> read_placement(std::filesystem::path const& path, std::size_t tables) {
+  FileReader reader(path);
+  auto const count = reader.get<std::uint64_t>();
+  std::vector<PlacedRow> rows;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    PlacedRow row;
+    row.table = TableId{reader.get<std::uint32_t>()};
+    row.holder = Rank{reader.get<std::uint32_t>()};
+    row.key = Key{reader.get<std::uint64_t>()};
+    row.since = Clock{reader.get<std::int64_t>()};
+    auto const reason = reader.get<std::uint8_t>();
+    GPUPS_REQUIRE(number(row.table) < tables && reason <= static_cast<std::uint8_t>(PlacementReason::kLocalized),
+                  "'{}' has a row of table {} that was placed for reason {} (the file is inconsistent): use another "
+                  "checkpoint",
+                  path.string(), number(row.table), reason);
+    row.reason = static_cast<PlacementReason>(reason);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace gpups::cache

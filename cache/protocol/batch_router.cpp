@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/batch_router.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cache/wire/key_coding.hpp"
+#include "cache/wire/route_coding.hpp"
+#include "comm/wire.hpp"
+#include "kernels/gather_elements.hpp"
+
+namespace gpups::cache {
+
+void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then) {
+  for (auto const& route : message.routes) {
+    auto const found = state_.batches.find(route.clock);
+    if (found == state_.batches.end() || !found->second.sent || found->second.routed ||
+        found->second.routes.contains(home) || found->second.batch->parts.size() != route.away.size()) {
+      state_.throw_peer_error(home, "sent a route for a batch that was not announced to it");
+    }
+  }
+  auto const bytes = std::make_shared<Array<std::uint8_t>>();
+  auto const allocate = [bytes, size = message.route_bytes] {
+    *bytes = Array<std::uint8_t>(Device::host(), size);
+    return bytes->data();
+  };
+  state_.messenger.receive_data(
+      state_.on_host, home, tag, message.route_bytes, allocate,
+      [this, home, routes = message.routes, bytes, then = std::move(then)] {
+        wait_read(home, routes, {reinterpret_cast<char const*>(bytes->data()), bytes->size()});
+        then();
+      });
+}
+
+void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes) try {
+  for (auto const& route : routes) {
+    auto& pending = state_.batches.at(route.clock);
+    auto& holders = pending.routes[home];
+    for (std::size_t p = 0; p < route.away.size(); ++p) {
+      holders.push_back(
+          decode_route(bytes, pending.batch->parts[p].list_size(home), route.away[p], home, state_.ranks));
+    }
+  }
+  if (!bytes.empty()) throw comm::WireError("more bytes than its routes need");
+} catch (comm::WireError const& error) {
+  state_.throw_peer_error(home, fmt::format("sent routes with {}", error.what()));
+}
+
+// Returns true if a row of this part is away from its home.
+bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) const {
+  return std::any_of(pending.routes.begin(), pending.routes.end(), [=](auto const& route) {
+    auto const& [home, holders] = route;
+    return std::any_of(holders[part].begin(), holders[part].end(), [=](Rank holder) { return holder != home; });
+  });
+}
+
+// Replaces the lists by home by lists by holder. Each list has the rows of home 0 first, then those of home 1 ...
+void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
+  auto& part = pending.batch->parts[p];
+  auto& stream = state_.stream;
+  auto const by_home = to_host(stream, part.remote_positions.view());
+  auto const keys = to_host(stream, part.keys);
+  auto const ranks = static_cast<std::uint32_t>(state_.ranks);
+  std::vector<std::vector<std::uint32_t>> lists(ranks);
+  part.list_rows.assign(std::size_t{ranks} * ranks, 0);
+  for (std::uint32_t h = 0; h < ranks; ++h) {
+    Rank const home{h};
+    bool const own = home == state_.me;
+    auto const route = pending.routes.find(home);
+    std::size_t const rows = own ? part.rows_at(home) : part.list_size(home);
+    std::vector<std::vector<std::uint32_t>> away(ranks);
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      std::uint32_t const position = own ? part.homes[h] + i : by_home[part.lists[h] + i];
+      Rank const holder = route == pending.routes.end() ? home : route->second[p][i];
+      (holder == home ? lists[h] : away[number(holder)]).push_back(position);
+      ++part.list_rows[number(holder) * ranks + h];
+    }
+    for (std::uint32_t q = 0; q < ranks; ++q) {
+      std::sort(away[q].begin(), away[q].end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+      lists[q].insert(lists[q].end(), away[q].begin(), away[q].end());
+    }
+  }
+  std::vector<std::uint32_t> positions;
+  for (std::uint32_t q = 0; q < ranks; ++q) {
+    part.lists[q] = static_cast<std::uint32_t>(positions.size());
+    if (Rank{q} != state_.me) positions.insert(positions.end(), lists[q].begin(), lists[q].end());
+  }
+  part.lists[ranks] = static_cast<std::uint32_t>(positions.size());
+  part.remote_positions = to_device(stream, positions);
+  part.local_positions = to_device(stream, lists[number(state_.me)]);
+}
+
+void BatchRouter::wait_route(PendingBatch& pending) {
+  auto& stream = state_.stream;
+  auto& parts = pending.batch->parts;
+  std::vector<Array<Key>> keys(parts.size());
+  std::vector<Array<std::uint32_t>> ids(parts.size());
+  std::vector<TableShard::ShardKeys> local;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto& part = parts[p];
+    if (is_rerouted(pending, p)) {
+      wait_make_lists(pending, p);
+      keys[p] = wait_keys_at(stream, part, *part.local_positions);
+      ids[p] = Array<std::uint32_t>(stream.device(), keys[p].size());
+      local.push_back({&state_.table(part.table), keys[p], ids[p]});
+    } else {
+      local.push_back({&state_.table(part.table), part.keys_at(state_.me), part.ids_at(state_.me)});
+    }
+    state_.remote_keys += part.remote_positions.size();
+  }
+  TableShard::wait_resolve(stream, local);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p].local_positions) continue;
+    kernels::scatter_elements(stream, {.from = ids[p], .positions = *parts[p].local_positions, .to = parts[p].ids});
+  }
+  pending.routes.clear();
+  pending.routed = true;
+}
+
+}  // namespace gpups::cache

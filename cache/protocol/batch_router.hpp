@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes of this rank's batches: collects what homes say about the holders of rows, and makes the lists of each
+// holder.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "cache/protocol/round_state.hpp"
+
+namespace gpups::cache {
+
+// For the thread that makes progress. Functions with `wait` in their names block until the stream is done. Throws
+// PeerError for invalid routes of peers.
+class BatchRouter {
+ public:
+  // `state` must outlive this object.
+  explicit BatchRouter(RoundState& state) : state_(state) {}
+
+  // Receives the routes of a message, and then calls `then`. They are part of the section `tag`.
+  void receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then);
+
+  // Makes the lists of a batch, when its homes have sent their routes, and finds the rows that this rank holds.
+  void wait_route(PendingBatch& pending);
+
+ private:
+  void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
+  bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
+  void wait_make_lists(PendingBatch const& pending, std::size_t part);
+
+  RoundState& state_;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/rows/directory.hpp"
+
+#include <algorithm>
+
+namespace gpups::cache {
+
+std::vector<Rank> Directory::holders(View<Key const> keys, Rank home) const {
+  std::vector<Rank> all(keys.size(), home);
+  if (empty()) return all;
+  std::vector<std::uint32_t> ids(keys.size());
+  index_.find(host_, keys, View<std::uint32_t>(ids));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != kernels::kNoRow) all[i] = entries_[ids[i]].holder;
+  }
+  return all;
+}
+
+std::optional<Directory::Entry> Directory::find(Key key) const {
+  if (empty()) return std::nullopt;
+  std::uint32_t id = kernels::kNoRow;
+  index_.find(host_, View<Key const>(&key, 1, Device::host()), View<std::uint32_t>(&id, 1, Device::host()));
+  if (id == kernels::kNoRow) return std::nullopt;
+  return entries_[id];
+}
+
+void Directory::set(View<Key const> keys, std::span<Rank const> holders, Rank home, Clock since,
+                    PlacementReason reason) {
+  std::vector<Key> away, back;
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (holders[i] == home) {
+      back.push_back(keys[i]);
+    } else {
+      away.push_back(keys[i]);
+      entries.push_back({holders[i], reason, since});
+    }
+  }
+  index_.wait_erase(host_, View<Key const>(back));
+  std::vector<std::uint32_t> ids(away.size());
+  index_.wait_find_or_insert(host_, View<Key const>(away), View<std::uint32_t>(ids));
+  entries_.resize(index_.ids_end());
+  for (std::size_t i = 0; i < ids.size(); ++i) entries_[ids[i]] = entries[i];
+}
+
+std::vector<Directory::KeyedEntry> Directory::list() const {
+  std::vector<KeyedEntry> all;
+  if (empty()) return all;
+  auto const keys = index_.keys();
+  for (auto const id : to_host(host_, index_.wait_ids(host_).view())) all.push_back({Key{*keys.row(id)}, entries_[id]});
+  std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
+  return all;
+}
+
+}  // namespace gpups::cache

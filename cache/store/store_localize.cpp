@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store::localize() and Store::where().
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/row_request.hpp"
+#include "cache/store/store_impl.hpp"
+#include "kernels/memory_scope.hpp"
+
+namespace gpups {
+namespace {
+
+// Gathers the keys that each rank takes from others, by rank.
+std::vector<std::vector<Key>> wait_gather_keys(cache::Engine& engine, std::vector<Key> const& mine) {
+  constexpr std::size_t kKeysMax = std::size_t{1} << 20;  // of a rank in one gather
+  std::vector<std::vector<Key>> all(static_cast<std::size_t>(engine.ranks()));
+  for (std::size_t first = 0, more = 1; more > 0; first += kKeysMax) {
+    std::size_t const count = first < mine.size() ? std::min(kKeysMax, mine.size() - first) : 0;
+    comm::Writer writer;
+    writer.put<std::uint64_t>(mine.size() - std::min(mine.size(), first + count));  // keys that are left
+    writer.put_list<Key>({mine.begin() + static_cast<std::ptrdiff_t>(std::min(first, mine.size())), count});
+    auto const of_ranks = engine.wait_allgather(writer.take());
+    more = 0;
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      cache::parse_result(rank, [&] {
+        comm::Reader reader(of_ranks[rank]);
+        more = std::max<std::size_t>(more, reader.get<std::uint64_t>());
+        for (Key const key : reader.get_list<Key>()) all[rank].push_back(key);
+        reader.end();
+        return 0;
+      });
+    }
+  }
+  return all;
+}
+
+// Moves the residuals and mirrors of rows that ranks have taken.
+void wait_move_feedback(cache::Engine& engine, cache::TableShard const& shard, TableId table,
+                        cache::RowRequest const& taken) {
+  auto const& options = shard.options();
+  if (!options.gradient_compression.enabled() && !options.refresh_compression.enabled()) return;
+  std::vector<Key> mine;
+  engine.wait_invoke([&](Stream& own) { mine = to_host(own, taken.all_keys()); });
+  auto const keys = wait_gather_keys(engine, mine);
+  engine.wait_invoke([&](Stream&) {
+    for (std::uint32_t q = 0; q < keys.size(); ++q) {
+      if (!keys[q].empty()) engine.executor().wait_move(table, keys[q], Rank{q});
+    }
+  });
+}
+
+}  // namespace
+
+using Kind = cache::RowRequest::Kind;
+
+// All ranks claim rows from the homes. When all have claimed, homes decide who gets each row, and the claimants take
+// the rows from their holders.
+void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
+  impl_->require_between_steps("localize");
+  auto& engine = impl_->engine();
+  wait_applied();
+  std::shared_ptr<cache::RowRequest> claim;
+  auto const check = [&] {
+    auto const& shard = impl_->shard(table);
+    impl_->require_stream(stream, "localize");
+    kernels::MemoryScope const scope(stream);
+    Array<std::uint32_t> positions;
+    claim = cache::make_request(stream, Kind::kClaim, table, keys, shard.dim(), 0, ranks(), positions);
+    return fmt::format("localize for table '{}'", shard.options().name);
+  };
+  impl_->wait_change_rows(Kind::kClaim, check, [&] {
+    impl_->wait_request(claim);
+    wait_barrier();
+    engine.wait_invoke([&](Stream&) { engine.placement().any_moved = true; });
+    auto& shard = impl_->shard(table);
+    std::shared_ptr<cache::RowRequest> grant, take;
+    engine.wait_invoke([&](Stream& own) {
+      Array<std::uint32_t> positions;
+      grant = cache::make_request(own, Kind::kGrant, table, claim->all_keys(), shard.dim(), 0, ranks(), positions);
+    });
+    impl_->wait_request(grant);
+    engine.wait_invoke([&](Stream& own) {
+      auto const granted = to_host(own, grant->all_keys());
+      std::vector<Rank> from;
+      for (auto const rank : to_host(own, grant->words.view())) from.push_back(Rank{rank});
+      std::vector<std::uint32_t> positions;
+      take = cache::make_held_request(own, Kind::kTake, table, granted, from, shard.dim(), shard.state_columns(),
+                                      ranks(), positions);
+    });
+    impl_->wait_request(take);
+    engine.wait_invoke([&](Stream& own) {
+      for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) {
+        Rank const from{q};
+        shard.wait_put(own, take->keys_of(from), take->values_of(from), take->found_of(from), take->words_of(from));
+      }
+    });
+    wait_move_feedback(engine, shard, table, *take);
+    return 0;
+  });
+}
+
+RowPlacement Store::where(TableId table, Key key) {
+  auto& engine = impl_->engine();
+  auto const& shard = impl_->shard(table);
+  std::shared_ptr<cache::RowRequest> request;
+  RowPlacement row;
+  engine.wait_invoke([&](Stream& own) {
+    Array<std::uint32_t> positions;
+    request = cache::make_request(own, Kind::kWhere, table, to_device(own, std::vector{key}), shard.dim(), 0, ranks(),
+                                  positions);
+  });
+  impl_->wait_request(request);
+  engine.wait_invoke([&](Stream& own) {
+    auto const words = to_host(own, request->words.view());
+    row.holder = Rank{words[0]};
+    row.reason = static_cast<PlacementReason>(words[1]);
+    row.since = Clock{static_cast<std::int64_t>(words[2] | std::uint64_t{words[3]} << 32)};
+  });
+  for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) {
+    if (request->size_of(Rank{q}) > 0) row.home = Rank{q};
+  }
+  return row;
+}
+
+}  // namespace gpups
