@@ -64,22 +64,6 @@ TEST(Store, FirstUseCreatesRow) {
   EXPECT_EQ(value_of(store, stream, Key{8}, 3), 1.0F);
 }
 
-TEST(Store, CountsWorkOfItsStreams) {
-  Store store(Group::alone(), {});
-  store.add_table(lossless_table(3));
-  auto stream = store.make_stream();
-  step(store, stream, keys_of({7, 7, 9}), 0.5F, 3);
-  store.wait_applied();
-  Stats const before = store.stats();
-  EXPECT_GT(before.launches, 0U);
-  stream.wait();
-  Stream(Device::host(), 1).wait();  // not a stream of the store
-  EXPECT_EQ(store.stats().stream_waits, before.stream_waits + 1);
-  step(store, stream, keys_of({7, 7, 9}), 0.5F, 3);
-  EXPECT_GT(store.stats().launches, before.launches);
-  EXPECT_EQ(store.stats().host_copies, 0U) << "a host stream copies nothing to a GPU";
-}
-
 // A factor that lost its initial value would stay at 0, and so would the gradients of the factor it is multiplied with.
 TEST(Store, FtrlStartsFromInitialValue) {
   Store store(Group::alone(), {});

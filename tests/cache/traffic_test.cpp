@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a store: bytes and messages sent, received and saved, and the seconds of its rounds.
+// Statistics of a store: bytes and messages sent, received and saved, the seconds of its rounds, and the work of its
+// streams.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -247,6 +248,21 @@ TEST(TrafficReport, ReportsCompressionRatioByKind) {
                                               .saved_bytes = {.gradients = 300, .refreshes = 5}};
   EXPECT_EQ(traffic_report.compression_ratio_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");
   EXPECT_EQ(traffic_report.compression_ratio(), 705.0 / 400);
+}
+
+TEST(StreamStats, CountWorkOfTheStoresStreams) {
+  Store store(Group::alone(), {});
+  auto const id = store.add_table({.name = "t", .dim = 4});
+  auto stream = store.make_stream();
+  std::vector<Key> const keys{Key{7}, Key{9}};
+  Matrix<float> const values(Device::host(), keys.size(), 4);
+  store.lookup(stream, id, View<Key const>(keys), values, {});
+  Stats const before = store.stats();
+  EXPECT_GT(before.launches, 0U);
+  EXPECT_EQ(before.host_copies, 0U) << "a host stream copies nothing to a GPU";
+  stream.wait();
+  Stream(Device::host(), 1).wait();  // not a stream of the store
+  EXPECT_EQ(store.stats().stream_waits, before.stream_waits + 1);
 }
 
 }  // namespace
