@@ -35,6 +35,21 @@ GPUPS_FN inline std::uint64_t atomic_exchange(std::uint64_t* at, std::uint64_t v
 #endif
 }
 
+GPUPS_FN inline std::uint32_t atomic_exchange(std::uint32_t* at, std::uint32_t value) {
+#ifdef __CUDACC__
+  return atomicExch(at, value);
+#else
+  return std::atomic_ref(*at).exchange(value, std::memory_order_relaxed);
+#endif
+}
+
+GPUPS_FN inline std::uint64_t atomic_load(std::uint64_t const* from) {
+#ifdef __CUDACC__
+  return *static_cast<std::uint64_t const volatile*>(from);
+#else
+  return std::atomic_ref(*const_cast<std::uint64_t*>(from)).load(std::memory_order_relaxed);
+#endif
+}
 GPUPS_FN inline std::uint32_t atomic_load(std::uint32_t const* from) {
 #ifdef __CUDACC__
   return *static_cast<std::uint32_t const volatile*>(from);
@@ -47,6 +62,15 @@ GPUPS_FN inline std::uint32_t atomic_load(std::uint32_t const* from) {
 GPUPS_FN inline std::uint32_t atomic_exchange_if(std::uint32_t* at, std::uint32_t expected, std::uint32_t value) {
 #ifdef __CUDACC__
   return atomicCAS(at, expected, value);
+#else
+  std::atomic_ref(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
+#endif
+}
+GPUPS_FN inline std::uint64_t atomic_exchange_if(std::uint64_t* at, std::uint64_t expected, std::uint64_t value) {
+#ifdef __CUDACC__
+  return atomicCAS(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(expected),
+                   static_cast<unsigned long long>(value));
 #else
   std::atomic_ref(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
   return expected;

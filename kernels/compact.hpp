@@ -19,8 +19,8 @@
 namespace gpups::kernels {
 
 // Calls emit(i, rank) for each i < n for which pick(i) is true; rank is the number of smaller i for which it is.
-// Returns the number of calls. Waits for the stream. REQUIRES: n < 2^32 - 1; emit(i) does not change pick(k) of any
-// other k.
+// Returns the number of calls. wait_compact() waits for the stream; compact() is for the host only. REQUIRES: n < 2^32
+// - 1; emit(i) does not change pick(k) of any other k.
 #ifdef __CUDACC__
 template <class Pick, class Emit>
 std::size_t wait_compact(DeviceExec ex, Device device, std::size_t n, Pick pick, Emit emit) {
@@ -39,8 +39,7 @@ std::size_t wait_compact(DeviceExec ex, Device device, std::size_t n, Pick pick,
 }
 #else
 template <class Pick, class Emit>
-std::size_t wait_compact(HostExec ex, Device, std::size_t n, Pick pick, Emit emit) {
-  if (n == 0) return 0;
+std::size_t compact(HostExec ex, std::size_t n, Pick pick, Emit emit) {
   std::size_t const blocks = (n + kBlockElements - 1) / kBlockElements;
   auto const end = [=](std::size_t block) {
     return (block + 1) * kBlockElements < n ? (block + 1) * kBlockElements : n;
@@ -59,8 +58,13 @@ std::size_t wait_compact(HostExec ex, Device, std::size_t n, Pick pick, Emit emi
       if (pick(i)) emit(i, static_cast<std::uint32_t>(rank++));
     }
   });
-  wait_for(ex, "waiting for a count");
   return start[blocks];
+}
+template <class Pick, class Emit>
+std::size_t wait_compact(HostExec ex, Device, std::size_t n, Pick pick, Emit emit) {
+  if (n == 0) return 0;
+  wait_for(ex, "waiting for a count");
+  return compact(ex, n, pick, emit);
 }
 #endif
 

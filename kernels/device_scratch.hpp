@@ -75,4 +75,14 @@ class StreamScratch {
   void* data_ = nullptr;
 };
 
+// Queues an algorithm of CUB, see run_with_scratch(), whose scratch memory is freed when the stream has done the work.
+template <class Call>
+void run_in_stream(DeviceExec ex, Call call) {
+  std::size_t bytes = 0;
+  check_cuda(call(nullptr, bytes), "sizing scratch memory");
+  StreamScratch const scratch(ex, bytes);
+  ex.counters->count_launch();
+  check_cuda(call(scratch.data(), bytes), "queueing an algorithm of CUB");
+}
+
 }  // namespace gpups::kernels

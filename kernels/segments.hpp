@@ -27,7 +27,7 @@ namespace gpups::kernels {
 // The segments of a launch, as bodies use them.
 template <class T>
 struct Segments {
-  T const* list;             // (count), on the device of the launch
+  T const* list;             // (count), on the device of the launch; see SentSegments
   std::size_t const* first;  // (count + 1): the number of the first item of each segment; last: the number of items
   std::uint32_t count;
   std::size_t items;
@@ -44,9 +44,12 @@ struct Segments {
   }
 };
 
+// Whether a single segment is sent to the GPU too, for bodies that search in the list themselves.
+enum class SentSegments { kManyOnly, kAny };
+
 // Segments that are all sent together, with the numbers of their items of each kind: a function that has several
 // launches may have rows in one of them, and blocks of rows in another.
-template <class T, std::size_t kKinds = 1>
+template <class T, std::size_t kKinds = 1, SentSegments kSent = SentSegments::kManyOnly>
 class SegmentList {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 16);
 
@@ -58,7 +61,7 @@ class SegmentList {
     std::size_t kind = 0;
     (number_items(kind++, counts), ...);
 #ifdef __CUDACC__
-    if (list_.size() > 1) send(ex);
+    if (list_.size() > (kSent == SentSegments::kAny ? 0 : 1)) send(ex);
 #endif
   }
 

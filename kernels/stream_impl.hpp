@@ -7,8 +7,8 @@
 #include "gpups/stream.hpp"
 #include "kernels/arena.hpp"
 #include "kernels/memory_scope.hpp"
-#include "kernels/upload_buffer.hpp"
 #include "kernels/stream_counters.hpp"
+#include "kernels/upload_buffer.hpp"
 
 namespace gpups {
 
@@ -19,7 +19,7 @@ struct Stream::Impl {
   bool owned = false;                     // whether ~Impl() destroys `cuda`
   bool added = false;                     // see add()
   kernels::MemoryUser memory_user = 0;    // of a CUDA stream, see memory_scope.hpp
-  kernels::UploadBuffer uploads;               // of a CUDA stream
+  kernels::UploadBuffer uploads;          // of a CUDA stream
   std::shared_ptr<void> library;          // data that a library keeps for this stream
   std::shared_ptr<kernels::StreamCounters> counters = std::make_shared<kernels::StreamCounters>();  // of all siblings
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/update_rows.hpp"
 
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "kernels/assert.hpp"
+#include "kernels/segments.hpp"
 #include "kernels/update_row.hpp"
 
 namespace gpups::kernels {
@@ -29,55 +34,83 @@ std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim) {
 }
 #endif
 
+// The rows of a table.
+struct UpdatedRows {
+  UpdateRows u;
+  double unit;  // of the sums
+};
+
 #ifdef __CUDACC__
 // Updates rows whose values have type T by one kind of optimizer. Each kind has a kernel, so that none reserves the
 // registers of the others.
 template <class T, Optimizer::Kind K>
-void update_by(DeviceExec ex, UpdateRows const& u) {
-  double const unit = std::ldexp(u.scale, u.grid_log2);
-  each_row(ex, u.ids.size(), [u, unit] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    UpdateRows by_kind = u;
+void update_by(DeviceExec ex, std::vector<UpdatedRows> tables) {
+  SegmentList const list(ex, std::move(tables), [](UpdatedRows const& r) { return r.u.ids.size(); });
+  each_row_item(ex, list.segments(), [] GPUPS_FN(UpdatedRows const& r, std::size_t i, NativeLanes lanes) {
+    if (!r.u.count.empty() && i >= r.u.count[0]) return;
+    UpdateRows by_kind = r.u;
     by_kind.optimizer.kind = K;  // a constant
-    update_row_of<T>(lanes, by_kind, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
+    update_row_of<T>(lanes, by_kind, r.u.ids[i], MeanOfUnits{r.u.sums.row(i), r.unit});
   });
 }
 
 template <class T>
-void update(DeviceExec ex, UpdateRows const& u) {
+void update(DeviceExec ex, Optimizer::Kind kind, std::vector<UpdatedRows> tables) {
   using Kind = Optimizer::Kind;
-  switch (u.optimizer.kind) {
+  switch (kind) {
     case Kind::kSgd:
-      return update_by<T, Kind::kSgd>(ex, u);
+      return update_by<T, Kind::kSgd>(ex, std::move(tables));
     case Kind::kAdagrad:
-      return update_by<T, Kind::kAdagrad>(ex, u);
+      return update_by<T, Kind::kAdagrad>(ex, std::move(tables));
     case Kind::kRowwiseAdagrad:
-      return update_by<T, Kind::kRowwiseAdagrad>(ex, u);
+      return update_by<T, Kind::kRowwiseAdagrad>(ex, std::move(tables));
     case Kind::kAdam:
-      return update_by<T, Kind::kAdam>(ex, u);
+      return update_by<T, Kind::kAdam>(ex, std::move(tables));
     case Kind::kLamb:
-      return update_by<T, Kind::kLamb>(ex, u);
+      return update_by<T, Kind::kLamb>(ex, std::move(tables));
     case Kind::kFtrl:
-      return update_by<T, Kind::kFtrl>(ex, u);
+      return update_by<T, Kind::kFtrl>(ex, std::move(tables));
   }
 }
 #else
 template <class T>
-void update(HostExec ex, UpdateRows const& u) {
-  double const unit = std::ldexp(u.scale, u.grid_log2);
-  each_row(ex, u.ids.size(), [u, unit](std::size_t i, HostLanes lanes) {
-    if (i + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[i + kRowsAhead]);
-    update_row_of<T>(lanes, u, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
+void update(HostExec ex, Optimizer::Kind, std::vector<UpdatedRows> tables) {
+  auto const rows_of = [](UpdatedRows const& r) { return r.u.count.empty() ? r.u.ids.size() : r.u.count[0]; };
+  SegmentList const list(ex, std::move(tables), rows_of);
+  each_item_range(ex, list.segments(), kBlockRows, [&](UpdatedRows const& rows, std::size_t first, std::size_t last) {
+    UpdatedRows const r = rows;
+    std::size_t const n = rows_of(r);
+    for (std::size_t i = first; i < last; ++i) {
+      if (i + kRowsAhead < n) prefetch_row(r.u, r.u.ids[i + kRowsAhead]);
+      update_row_of<T>(HostLanes{}, r.u, r.u.ids[i], MeanOfUnits{r.u.sums.row(i), r.unit});
+    }
   });
 }
 #endif
 
+struct UpdateRowsOfAll {
+  std::span<UpdateRows const> tables;
+};
+
+// Tables of one kind of optimizer and one data type are updated together.
 template <Space S>
-void run(Exec<S> ex, UpdateRows const& u) {
-  GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim);
-  GPUPS_ASSERT(u.values.stride >= row_stride(u.dim) && (u.values.type == DataType::kFloat || u.keys.stride == 1));
-  with_number(u.values.type, [&]<class T>() { update<T>(ex, u); });
+void run(Exec<S> ex, UpdateRowsOfAll const& all) {
+  std::map<std::pair<Optimizer::Kind, DataType>, std::vector<UpdatedRows>> groups;
+  for (auto const& u : all.tables) {
+    GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim);
+    GPUPS_ASSERT(u.values.stride >= row_stride(u.dim) && (u.values.type == DataType::kFloat || u.keys.stride == 1));
+    groups[{u.optimizer.kind, u.values.type}].push_back({u, std::ldexp(u.scale, u.grid_log2)});
+  }
+  for (auto& [group, tables] : groups) {
+    with_number(group.second,
+                [&ex, kind = group.first, &of_group = tables]<class T>() { update<T>(ex, kind, std::move(of_group)); });
+  }
 }
 
-GPUPS_KERNEL(update_rows, UpdateRows)
+GPUPS_KERNEL(update_rows_of_all, UpdateRowsOfAll)
+
+#ifndef __CUDACC__
+void update_rows(Stream& stream, std::span<UpdateRows const> tables) { update_rows_of_all(stream, {tables}); }
+#endif
 
 }  // namespace gpups::kernels

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does one step of the optimizer for the rows of a batch (see Optimizer for the formulas). Each exact sum is converted
-// to float once. Moves 16 * dim bytes per row, or 12 * dim for values of 16 bits, and 8 bytes more per float of state.
+// Does one step of the optimizer for the rows of a batch (see Optimizer for the formulas), of many tables at once. Each
+// exact sum is converted to float once. Moves 16 * dim bytes per row, or 12 * dim for values of 16 bits, and 8 bytes
+// more per float of state.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
@@ -36,7 +38,12 @@ struct UpdateRows {
   // The arguments of stochastic rounding of new values of 16 bits; unused for floats.
   Rows<std::uint64_t const> keys{};  // stride 1
   std::uint64_t rounding_seed = 0;   // of the table
+  // (1), the number of rows: the first elements of `ids` and `sums`. Empty: all of `ids`.
+  View<std::uint32_t const> count{};
 };
-void update_rows(Stream& stream, UpdateRows const& arguments);
+// Updates the rows of many tables. On a GPU, the tables with the same kind of optimizer and the same data type share a
+// launch. REQUIRES: no two tables have a row in common.
+void update_rows(Stream& stream, std::span<UpdateRows const> tables);
+inline void update_rows(Stream& stream, UpdateRows const& table) { update_rows(stream, {&table, 1}); }
 
 }  // namespace gpups::kernels

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "kernels/assert.hpp"
-#include "kernels/atomic.hpp"
+#include "kernels/wire/add_packed_row.hpp"
 #include "kernels/wire/each_packed_row.hpp"
-#include "kernels/wire/packed_row.hpp"
 #ifdef __CUDACC__
 #include "kernels/wire/write_packed_device.hpp"
 #else
@@ -45,25 +44,6 @@ void run(Exec<S> ex, FindPackedRows const& f) {
   if (!fitting.empty()) *f.wrong = std::min(*f.wrong, wait_find_starts(ex, fitting));
 }
 GPUPS_KERNEL(find_packed_rows, FindPackedRows)
-
-struct AddPackedRow {
-  AddPackedSums a;
-
-  GPUPS_ANY_FN PackedRows const& rows() const { return a.rows; }
-  GPUPS_FN View<std::uint64_t const> const& starts() const { return a.starts; }
-  GPUPS_FN std::uint32_t slot(std::size_t i) const {
-    return a.slots.empty() ? static_cast<std::uint32_t>(i) : a.slots[i];
-  }
-  GPUPS_FN void operator()(std::size_t i, std::uint32_t width, std::uint8_t const* from, NativeLanes lanes) const {
-    std::size_t const dim = a.rows.dim;
-    if (i + kRowsAhead < a.rows.rows) {
-      lanes.prefetch(a.into.row(slot(i + kRowsAhead)), dim * sizeof(std::int64_t));
-    }
-    if (width == 0) return;
-    bool const overflows = add_packed_row(from, dim, width, a.into.row(slot(i)), lanes);
-    if (overflows && lanes.first()) atomic_min(a.bad_row.data(), slot(i));
-  }
-};
 
 struct AddPackedSumsOfAll {
   std::span<AddPackedSums const> parts;

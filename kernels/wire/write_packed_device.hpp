@@ -75,7 +75,7 @@ inline PackedParts write_packed(DeviceExec ex, std::span<PackSums const> parts) 
   auto* const places = scratch.array<std::uint64_t>(2 * parts.size() + 1);
   auto *const firsts = places, *const sizes = places + parts.size() + 1;
   auto const blocks_of = [](PackedPart const& p) { return packed_blocks(p.rows()) + 1; };
-  SegmentList<PackedPart, 2> const list(
+  SegmentList<PackedPart, 2, SentSegments::kAny> const list(
       ex, std::move(all), [](PackedPart const& p) { return p.rows(); }, blocks_of);
   each_row_item(ex, list.segments(0), [widths] GPUPS_FN(PackedPart const& p, std::size_t i, NativeLanes lanes) {
     std::uint32_t const width = width_of(p.row(i), p.dim(), lanes);
@@ -91,14 +91,8 @@ inline PackedParts write_packed(DeviceExec ex, std::span<PackSums const> parts) 
   scratch.run([&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, before, before, static_cast<std::int64_t>(sums), stream);
   });
-  PackedPart const* on_device = list.segments().list;
-  if (parts.size() == 1) {
-    auto* const there = scratch.array<PackedPart>(1);
-    send_to_device(ex, there, list.segments().on_host, sizeof(PackedPart));
-    on_device = there;
-  }
-  each_block<PlaceParts::kThreads>(
-      ex, 1, PlaceParts{on_device, static_cast<std::uint32_t>(parts.size()), before, firsts, sizes});
+  auto const count = static_cast<std::uint32_t>(parts.size());
+  each_block<PlaceParts::kThreads>(ex, 1, PlaceParts{list.segments().list, count, before, firsts, sizes});
   std::uint8_t* const bytes = packed.memory.data();
   each_row_item(ex, list.segments(0), [=] GPUPS_FN(PackedPart const& p, std::size_t i, NativeLanes lanes) {
     std::uint8_t const* const width = widths + p.first_row;
