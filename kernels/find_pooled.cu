@@ -2,6 +2,8 @@
 #include "kernels/find_pooled.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "kernels/assert.hpp"
 #include "kernels/bags.hpp"
@@ -9,6 +11,7 @@
 #include "kernels/table_entries.hpp"
 #ifdef __CUDACC__
 #include "kernels/pool_device.hpp"
+#include "kernels/segments.hpp"
 #else
 #include "kernels/pool_host.hpp"
 #endif
@@ -34,7 +37,17 @@ inline void check(PooledTable const& t) {
 }
 
 #ifdef __CUDACC__
-// The most tables that fit the parameters of a kernel.
+// A table, with the work of its warps.
+struct PooledByWarps {
+  PooledTable table;
+  Bags bags;
+  WarpTasks tasks;
+
+  explicit PooledByWarps(PooledTable const& t)
+      : table(t), bags(bags_of(t)), tasks(warp_tasks(bags, t.rows.type == DataType::kFloat ? 4 : 2)) {}
+};
+
+// The most tables that fit the parameters of a kernel, which reads them faster than tables in memory.
 inline constexpr std::size_t kTablesAtOnce = CUDART_VERSION >= 12010 ? 32 : 8;
 
 // The tables of one launch. The warps first_warp[t] .. first_warp[t + 1] - 1 pool table t.
@@ -75,20 +88,31 @@ void pool_at_once(DeviceExec ex, TablesAtOnce const& all) {
   });
 }
 
+// Pools tables that are too many for the parameters of a kernel.
+void pool_from_memory(DeviceExec ex, std::vector<PooledByWarps> tables) {
+  SegmentList const list(ex, std::move(tables), [](PooledByWarps const& t) { return t.tasks.warps * kWarpLanes; });
+  each_item(ex, list.segments(), [] GPUPS_FN(PooledByWarps const& t, std::size_t thread) {
+    with_source(t.table, PoolWarp{t.bags, t.tasks, thread / kWarpLanes});
+  });
+}
+
 template <Space S>
 void run(Exec<S> ex, FindPooled const& f) {
-  for (std::size_t first = 0; first < f.tables.size(); first += kTablesAtOnce) {
-    TablesAtOnce all{};
-    for (auto const& t : f.tables.subspan(first, std::min(kTablesAtOnce, f.tables.size() - first))) {
-      check(t);
-      all.table[all.count] = t;
-      all.bags[all.count] = bags_of(t);
-      all.tasks[all.count] = warp_tasks(all.bags[all.count], t.rows.type == DataType::kFloat ? 4 : 2);
-      all.first_warp[all.count + 1] = all.first_warp[all.count] + all.tasks[all.count].warps;
-      ++all.count;
-    }
-    pool_at_once(ex, all);
+  std::vector<PooledByWarps> tables;
+  for (auto const& t : f.tables) {
+    check(t);
+    tables.emplace_back(t);
   }
+  if (tables.size() > kTablesAtOnce) return pool_from_memory(ex, std::move(tables));
+  TablesAtOnce all{};
+  for (auto const& t : tables) {
+    all.table[all.count] = t.table;
+    all.bags[all.count] = t.bags;
+    all.tasks[all.count] = t.tasks;
+    all.first_warp[all.count + 1] = all.first_warp[all.count] + t.tasks.warps;
+    ++all.count;
+  }
+  pool_at_once(ex, all);
 }
 
 #else

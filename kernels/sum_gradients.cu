@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/sum_gradients.hpp"
 
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/contribution.hpp"
 #include "kernels/launch.hpp"
 #ifdef __CUDACC__
 #include "kernels/device_scratch.hpp"
+#include "kernels/segments.hpp"
 #include "kernels/wire/packet.hpp"
 #endif
 #include "kernels/sum_rows_host.hpp"
@@ -38,10 +43,8 @@ struct LongRows {
   uint2* pieces = nullptr;                        // (pieces_max): the index in `rows`, and the piece of the row
 
   GPUPS_ANY_FN std::size_t pieces_max() const { return 2 * rows_max; }
-  // Returns the bytes of the arrays before `rows`, which must be zero at the beginning.
-  std::size_t bytes_zeroed() const { return 16 * rows_max * stride + 4 * (2 + rows_max); }
-  std::size_t bytes() const { return bytes_zeroed() + 4 * rows_max + sizeof(uint2) * pieces_max(); }
-  // Places the arrays in memory of bytes() bytes.
+  std::size_t bytes() const { return 16 * rows_max * stride + 4 * (2 + 2 * rows_max) + sizeof(uint2) * pieces_max(); }
+  // Places the arrays in memory of bytes() bytes, which must be zero at the beginning.
   void place(void* memory) {
     low = static_cast<std::uint64_t*>(memory);
     high = low + rows_max * stride;
@@ -51,6 +54,12 @@ struct LongRows {
     pieces = reinterpret_cast<uint2*>(rows + rows_max);  // after an even number of words
   }
 };
+
+// Returns the distance from the scratch memory of a part to that of the next, in bytes. A part without long rows has
+// none.
+inline std::size_t scratch_bytes(LongRows const& all) {
+  return all.rows_max == 0 ? 0 : (all.bytes() + sizeof(uint2) - 1) / sizeof(uint2) * sizeof(uint2);
+}
 
 // Returns the source of an entry. A source index that does not exist reads row 0; see check_row_numbers.hpp.
 __device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
@@ -140,43 +149,55 @@ __device__ inline void sum_piece(NativeLanes lanes, SumGradients const& s, doubl
   });
 }
 
-template <Space S>
-void run(Exec<S> ex, SumGradients const& s) {
-  if (s.offsets.size() < 2) return;
-  check(s);
-  double const per_grid = std::ldexp(1.0, -s.grid_log2);
-  std::size_t const rows = s.offsets.size() - 1;
-  LongRows all{.rows_max = s.order.size() / kPieceEntries, .stride = s.sums.stride()};
-  StreamScratch const scratch(ex, all.bytes());
-  all.place(scratch.data());
-  if (all.rows_max > 0) {
-    check_cuda(cudaMemsetAsync(scratch.data(), 0, all.bytes_zeroed(), static_cast<cudaStream_t>(ex.stream)),
-               "clearing sums");
+// The rows of one part.
+struct SummedRows {
+  SumGradients s;
+  double per_grid;
+  LongRows all;
+};
+
+inline void sum_parts(DeviceExec ex, std::span<SumGradients const> parts) {
+  std::vector<SummedRows> summed;
+  std::size_t bytes = 0;
+  for (auto const& s : parts) {
+    LongRows const all{.rows_max = s.order.size() / kPieceEntries, .stride = s.sums.stride()};
+    summed.push_back({s, std::ldexp(1.0, -s.grid_log2), all});
+    bytes += scratch_bytes(all);
   }
-  each_row(ex, rows, [s, per_grid, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+  StreamScratch const scratch(ex, bytes);
+  if (bytes > 0) {
+    check_cuda(cudaMemsetAsync(scratch.data(), 0, bytes, static_cast<cudaStream_t>(ex.stream)), "clearing sums");
+  }
+  auto* memory = static_cast<std::byte*>(scratch.data());
+  for (auto& part : summed) {
+    part.all.place(memory);
+    memory += scratch_bytes(part.all);
+  }
+  SegmentList<SummedRows, 3> const list(
+      ex, std::move(summed), [](SummedRows const& p) { return p.s.offsets.size() - 1; },
+      [](SummedRows const& p) { return p.all.pieces_max(); }, [](SummedRows const& p) { return p.all.rows_max; });
+  each_row_item(ex, list.segments(0), [] GPUPS_FN(SummedRows const& p, std::size_t i, NativeLanes lanes) {
     auto const r = static_cast<std::uint32_t>(i);
-    std::uint32_t const first = s.offsets[r], last = s.offsets[r + 1];
-    if (last - first > kPieceEntries) return cut(lanes, all, r, last - first);
-    sum_entries(lanes, s, per_grid, first, last,
-                [&](std::size_t j, WideSum const(&sum)[4]) { put_sums(lanes, s, r, j, sum); });
+    std::uint32_t const first = p.s.offsets[r], last = p.s.offsets[r + 1];
+    if (last - first > kPieceEntries) return cut(lanes, p.all, r, last - first);
+    sum_entries(lanes, p.s, p.per_grid, first, last,
+                [&](std::size_t j, WideSum const(&sum)[4]) { put_sums(lanes, p.s, r, j, sum); });
   });
-  each_row(ex, all.pieces_max(), [s, per_grid, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    if (i < all.counts[1]) sum_piece(lanes, s, per_grid, all, all.pieces[i]);
+  each_row_item(ex, list.segments(1), [] GPUPS_FN(SummedRows const& p, std::size_t i, NativeLanes lanes) {
+    if (i < p.all.counts[1]) sum_piece(lanes, p.s, p.per_grid, p.all, p.all.pieces[i]);
   });
-  each_row(ex, all.rows_max, [s, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+  each_row_item(ex, list.segments(2), [] GPUPS_FN(SummedRows const& p, std::size_t i, NativeLanes lanes) {
+    LongRows const& all = p.all;
     if (i >= all.counts[0]) return;
     lanes.each(all.stride, [&](std::size_t j) {
       auto const low = static_cast<Int128>(all.low[i * all.stride + j]);
       auto const high = static_cast<Int128>(static_cast<std::int64_t>(all.high[i * all.stride + j]));
-      put_sum(s, all.rows[i], j, {low + high * kHighUnit, all.bad[i] == 0});
+      put_sum(p.s, all.rows[i], j, {low + high * kHighUnit, all.bad[i] == 0});
     });
   });
 }
 #else
-template <Space S>
-void run(Exec<S> ex, SumGradients const& s) {
-  if (s.offsets.size() < 2) return;
-  check(s);
+inline void sum_part(HostExec ex, SumGradients const& s) {
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
   auto const take = [&s](std::uint32_t r, bool fits) {
     if (!fits) atomic_min(s.bad_row.data(), r);
@@ -188,8 +209,31 @@ void run(Exec<S> ex, SumGradients const& s) {
   each_row_to_sum(
       ex, s, per_grid, [](std::size_t) {}, short_row, long_row);
 }
+
+inline void sum_parts(HostExec ex, std::span<SumGradients const> parts) {
+  for (auto const& part : parts) sum_part(ex, part);
+}
 #endif
 
-GPUPS_KERNEL(sum_gradients, SumGradients)
+struct SumGradientsOfAll {
+  std::span<SumGradients const> parts;
+};
+
+template <Space S>
+void run(Exec<S> ex, SumGradientsOfAll const& all) {
+  std::vector<SumGradients> filled;
+  for (auto const& part : all.parts) {
+    if (part.offsets.size() < 2) continue;
+    check(part);
+    filled.push_back(part);
+  }
+  if (!filled.empty()) sum_parts(ex, filled);
+}
+
+GPUPS_KERNEL(sum_gradients_of_all, SumGradientsOfAll)
+
+#ifndef __CUDACC__
+void sum_gradients(Stream& stream, std::span<SumGradients const> parts) { sum_gradients_of_all(stream, {parts}); }
+#endif
 
 }  // namespace gpups::kernels

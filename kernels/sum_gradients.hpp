@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "gpups/array.hpp"
 
@@ -29,7 +30,9 @@ struct SumGradients {
   // of a row stay small, the host does not check each addition.
   double contribution_max = std::numeric_limits<double>::infinity();
 };
-void sum_gradients(Stream& stream, SumGradients const& arguments);
+// Sums the gradients of many tables, on a GPU in three launches at most. REQUIRES: no two parts write the same sums.
+void sum_gradients(Stream& stream, std::span<SumGradients const> parts);
+inline void sum_gradients(Stream& stream, SumGradients const& part) { sum_gradients(stream, {&part, 1}); }
 
 // into[slots[i]] += sums[i].
 struct MergeSums {
