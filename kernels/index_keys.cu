@@ -21,9 +21,13 @@ void run(Exec<S> ex, FindKeys const& f) {
   find_keys(ex, f);
 }
 
+struct InsertKeysOfAll {
+  std::span<InsertKeys const> indices;
+};
+
 template <Space S>
-void run(Exec<S> ex, InsertKeys const& n) {
-  insert_keys(ex, n);
+void run(Exec<S> ex, InsertKeysOfAll const& all) {
+  insert_keys(ex, all.indices);
 }
 
 template <Space S>
@@ -64,9 +68,15 @@ void run(Exec<S> ex, MoveKeys const& m) {
 }
 
 GPUPS_KERNEL(find_keys, FindKeys)
-GPUPS_KERNEL(wait_insert_keys, InsertKeys)
+GPUPS_KERNEL(wait_insert_keys_of_all, InsertKeysOfAll)
 GPUPS_KERNEL(erase_keys, EraseKeys)
 GPUPS_KERNEL(clear_buckets, ClearBuckets)
 GPUPS_KERNEL(move_keys, MoveKeys)
+
+#ifndef __CUDACC__
+void wait_insert_keys(Stream& stream, std::span<InsertKeys const> indices) {
+  if (!indices.empty()) wait_insert_keys_of_all(stream, {indices});
+}
+#endif
 
 }  // namespace gpups::kernels

@@ -45,7 +45,9 @@ struct InsertKeys {
 // A bit that no row number has. While keys are being inserted, the id of a new key is this bit with the first position
 // of an equal key in the batch.
 inline constexpr std::uint32_t kNewKey = 0x80000000;
-void wait_insert_keys(Stream& stream, InsertKeys const& arguments);
+// Does so for many indices, which are different ones. Waits once.
+void wait_insert_keys(Stream& stream, std::span<InsertKeys const> indices);
+inline void wait_insert_keys(Stream& stream, InsertKeys const& index) { wait_insert_keys(stream, {&index, 1}); }
 
 // Erases the keys that have these numbers. was[i] becomes ids[i], or kNoRow if no key has that number.
 struct EraseKeys {

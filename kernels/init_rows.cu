@@ -2,11 +2,14 @@
 #include "kernels/init_rows.hpp"
 
 #include <cstring>
+#include <map>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kernels/assert.hpp"
 #include "kernels/initial_value.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/segments.hpp"
 
 namespace gpups::kernels {
 
@@ -40,20 +43,35 @@ GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t
 }
 
 template <class T, Space S>
-void init(Exec<S> ex, InitRows const& r) {
-  each_row(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+void init(Exec<S> ex, std::vector<InitRows> tables) {
+  SegmentList const list(ex, std::move(tables), [](InitRows const& r) { return r.ids.size(); });
+  each_row_item(ex, list.segments(), [] GPUPS_FN(InitRows const& r, std::size_t i, NativeLanes lanes) {
     std::uint32_t const id = r.ids[i];
-    init_row<T>(lanes, r.initializer, r.seed, r.keys[i], r.values.as<T>().row(id), r.dim, r.values.stride);
+    Key const key = r.keys.empty() ? Key{*r.key_of_id.row(id)} : r.keys[i];
+    init_row<T>(lanes, r.initializer, r.seed, key, r.values.as<T>().row(id), r.dim, r.values.stride);
     if (r.state_columns == 0) return;
     float* const state = r.state.row(id);
-    lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < r.accumulators ? r.initial_accumulator : 0; });
+    std::size_t const accumulators = r.accumulators;
+    float const first = r.initial_accumulator;
+    lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < accumulators ? first : 0; });
   });
 }
 
+struct InitRowsOfAll {
+  std::span<InitRows const> tables;
+};
+
 template <Space S>
-void run(Exec<S> ex, InitRows const& r) {
-  GPUPS_ASSERT(r.keys.size() == r.ids.size() && r.values.stride >= r.dim);
-  with_number(r.values.type, [&]<class T>() { init<T>(ex, r); });
+void run(Exec<S> ex, InitRowsOfAll const& all) {
+  std::map<DataType, std::vector<InitRows>> by_type;
+  for (auto const& r : all.tables) {
+    GPUPS_ASSERT((r.keys.size() == r.ids.size() || (r.keys.empty() && r.key_of_id.stride == 1)) &&
+                 r.values.stride >= r.dim);
+    by_type[r.values.type].push_back(r);
+  }
+  for (auto& [type, tables] : by_type) {
+    with_number(type, [&ex, &of_type = tables]<class T>() { init<T>(ex, std::move(of_type)); });
+  }
 }
 
 template <class T, Space S>
@@ -71,7 +89,11 @@ void run(Exec<S> ex, InitMatrix const& m) {
   with_number(m.type, [&]<class T>() { init<T>(ex, m); });
 }
 
-GPUPS_KERNEL(init_rows, InitRows)
+GPUPS_KERNEL(init_rows_of_all, InitRowsOfAll)
 GPUPS_KERNEL(init_matrix, InitMatrix)
+
+#ifndef __CUDACC__
+void init_rows(Stream& stream, std::span<InitRows const> tables) { init_rows_of_all(stream, {tables}); }
+#endif
 
 }  // namespace gpups::kernels

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "kernels/barrier_phases.hpp"
@@ -135,7 +136,6 @@ class PartInsertion {
 };
 
 inline void insert_keys(HostExec ex, InsertKeys const& f) {
-  wait_for(ex, "waiting for new keys");
   constexpr std::size_t kKeysOfThread = std::size_t{1} << 11;
   std::size_t const n = f.index.keys.size();
   std::size_t const threads = std::min<std::size_t>(static_cast<std::size_t>(ex.arena->threads()), kSharesMax);
@@ -167,6 +167,11 @@ inline void insert_keys(HostExec ex, InsertKeys const& f) {
         step % 2 == 0 ? parts[step / 2].count_new() : parts[step / 2].end_numbering(done);
       });
   *f.count = done;
+}
+
+inline void insert_keys(HostExec ex, std::span<InsertKeys const> indices) {
+  for (InsertKeys const& index : indices) insert_keys(ex, index);
+  wait_for(ex, "waiting for new keys");
 }
 
 }  // namespace gpups::kernels

@@ -5,6 +5,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/index_keys.hpp"
+#include "kernels/upload.hpp"
 
 namespace gpups::kernels {
 namespace {
@@ -106,13 +107,9 @@ std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::
     missing = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));
     if (missing == 0) return 0;
   }
-  GPUPS_REQUIRE(size() + missing < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
-                size() + missing);
-  buckets_.wait_make_room(stream, size(), missing);
-  std::size_t const reusable = std::min(missing, free_.size());
-  auto const free =
-      to_device(stream, std::vector(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reusable)));
-  keys_.reserve(stream, ids_end_ + missing - reusable);
+  auto const free_numbers = wait_make_room(stream, missing);
+  Array<std::uint32_t> const free(stream.device(), free_numbers.size());
+  upload<std::uint32_t>(stream, free, free_numbers);
   std::size_t count = 0;
   wait_insert_keys(stream, {.index = {buckets_.ref(), part.keys, part.ids},
                             .free = free,
@@ -120,10 +117,66 @@ std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::
                             .new_ids = new_ids,
                             .key_of_id = keys_.ref(),
                             .count = &count});
-  std::size_t const reused = std::min(count, reusable);
+  count_new(count, free.size());
+  return count;
+}
+
+std::vector<std::uint32_t> KeyIndex::wait_make_room(Stream& stream, std::size_t missing) {
+  GPUPS_REQUIRE(size() + missing < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
+                size() + missing);
+  buckets_.wait_make_room(stream, size(), missing);
+  std::size_t const reusable = std::min(missing, free_.size());
+  keys_.reserve(stream, ids_end_ + missing - reusable);
+  return {free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reusable)};
+}
+
+void KeyIndex::count_new(std::size_t count, std::size_t free) {
+  std::size_t const reused = std::min(count, free);
   free_.resize(free_.size() - reused);
   ids_end_ += count - reused;
-  return count;
+}
+
+std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::span<Insertion const> insertions) {
+  std::vector<Array<std::uint32_t>> new_ids(insertions.size());
+  std::vector<std::size_t> together, counts(insertions.size(), 0), free_begin{0};
+  std::vector<std::uint32_t> free_numbers;
+  for (std::size_t k = 0; k < insertions.size(); ++k) {
+    auto const& [index, keys, ids, missing] = insertions[k];
+    bool const alone = keys.size() > keys_at_once(stream.device()) || index->size() + missing > index->capacity();
+    if (missing == 0) {
+      index->wait_continue_growth(stream);
+      continue;
+    }
+    if (alone) {
+      new_ids[k] = index->wait_insert(stream, keys, ids, missing);
+      continue;
+    }
+    new_ids[k] = Array<std::uint32_t>(stream.device(), missing);
+    auto const free = index->wait_make_room(stream, missing);
+    free_numbers.insert(free_numbers.end(), free.begin(), free.end());
+    free_begin.push_back(free_numbers.size());
+    together.push_back(k);
+  }
+  Array<std::uint32_t> const free(stream.device(), free_numbers.size());
+  upload<std::uint32_t>(stream, free, free_numbers);
+  std::vector<InsertKeys> inserts;
+  for (std::size_t t = 0; t < together.size(); ++t) {
+    auto const& [index, keys, ids, missing] = insertions[together[t]];
+    inserts.push_back({.index = {index->buckets_.ref(), keys, ids},
+                       .free = free.view().slice(free_begin[t], free_begin[t + 1] - free_begin[t]),
+                       .next_id = static_cast<std::uint32_t>(index->ids_end_),
+                       .new_ids = new_ids[together[t]],
+                       .key_of_id = index->keys_.ref(),
+                       .count = &counts[together[t]]});
+  }
+  wait_insert_keys(stream, inserts);
+  for (std::size_t t = 0; t < together.size(); ++t) {
+    std::size_t const k = together[t], count = counts[k];
+    insertions[k].index->count_new(count, inserts[t].free.size());
+    insertions[k].index->many_new_ = count * kKeysPerFewNew > insertions[k].keys.size();
+    new_ids[k].truncate(count);
+  }
+  return new_ids;
 }
 
 void KeyIndex::wait_continue_growth(Stream& stream) {

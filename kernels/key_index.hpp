@@ -47,6 +47,15 @@ class KeyIndex {
   // was not called.
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
+  // The same for several indices, which are different ones. missing: from wait_find_missing(). Waits for `stream` once
+  // for all indices, and additionally only for those that grow or have very many keys. Returns the new numbers of each.
+  struct Insertion {
+    KeyIndex* index;
+    View<Key const> keys;
+    View<std::uint32_t> ids;
+    std::size_t missing;
+  };
+  static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<Insertion const> insertions);
   // Continues growth if the index is growing, as insertions do. Some calls wait for `stream`.
   void wait_continue_growth(Stream& stream);
 
@@ -80,6 +89,10 @@ class KeyIndex {
   // Inserts the missing keys of a part of a batch, and writes their numbers to the beginning of `new_ids`. Returns how
   // many there were.
   std::size_t wait_insert_part(Stream& stream, Search const& part, std::size_t missing, View<std::uint32_t> new_ids);
+  // Makes room for new keys. Returns the free numbers that they get first.
+  std::vector<std::uint32_t> wait_make_room(Stream& stream, std::size_t missing);
+  // Counts new keys, of which the first have used free numbers. free: their number.
+  void count_new(std::size_t count, std::size_t free);
 
   BucketStorage buckets_;
   RowStorage<std::uint64_t> keys_;
