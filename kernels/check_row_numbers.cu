@@ -2,25 +2,33 @@
 #include "kernels/check_row_numbers.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
-#include "kernels/launch.hpp"
 #include "kernels/row_storage.hpp"
+#include "kernels/segments.hpp"
 
 namespace gpups::kernels {
 
 #ifdef __CUDACC__
+struct CheckedNumbers {
+  RowNumbersPart part;
+  std::uint32_t* bad_row;
+};
+
 template <Space S>
 void run(Exec<S> ex, CheckRowNumbers const& c) {
-  each(ex, c.parts.size(), [bad_rows = c.bad_rows] GPUPS_FN(std::size_t p) { bad_rows[p] = kNoRow; });
-  for (std::size_t p = 0; p < c.parts.size(); ++p) {
-    RowNumbersPart const part = c.parts[p];
-    std::uint32_t* const bad_row = c.bad_rows.data() + p;
-    each(ex, part.numbers.size(), [=] GPUPS_FN(std::size_t i) {
-      if (part.numbers[i] >= part.limit) atomic_min(bad_row, static_cast<std::uint32_t>(i));
-    });
-  }
+  if (c.parts.empty()) return;
+  check_cuda(cudaMemsetAsync(c.bad_rows.data(), 0xFF, c.bad_rows.bytes(), static_cast<cudaStream_t>(ex.stream)),
+             "clearing row numbers");
+  std::vector<CheckedNumbers> checked;
+  for (auto const& part : c.parts) checked.push_back({part, c.bad_rows.data() + checked.size()});
+  SegmentList const list(ex, std::move(checked), [](CheckedNumbers const& n) { return n.part.numbers.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(CheckedNumbers const& n, std::size_t i) {
+    if (n.part.numbers[i] >= n.part.limit) atomic_min(n.bad_row, static_cast<std::uint32_t>(i));
+  });
 }
 #else
 // Finds the largest number of each block without branches. Only blocks whose largest number is too large are searched

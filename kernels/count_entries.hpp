@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the entries of given rows of a batch. Reads 12 and writes 8 bytes per row.
+// Counts the entries of given rows of a batch, of many tables in one launch. Reads 12 and writes 8 bytes per row.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 
@@ -14,6 +15,7 @@ struct CountEntries {
   View<std::uint32_t const> rows;  // (n)
   View<std::int64_t> counts;       // (>= n)
 };
-void count_entries(Stream& stream, CountEntries const& arguments);
+void count_entries(Stream& stream, std::span<CountEntries const> parts);
+inline void count_entries(Stream& stream, CountEntries const& part) { count_entries(stream, {&part, 1}); }
 
 }  // namespace gpups::kernels

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/update_lifecycle.hpp"
 
+#include <vector>
+
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
-#include "kernels/launch.hpp"
 #include "kernels/row_lifecycle.hpp"
+#include "kernels/segments.hpp"
 
 namespace gpups::kernels {
 
@@ -27,15 +29,25 @@ void run(Exec<S> ex, BeginRows const& b) {
   });
 }
 
+struct CountOccurrencesOfAll {
+  std::span<CountOccurrences const> lists;
+};
+
 template <Space S>
-void run(Exec<S> ex, CountOccurrences const& s) {
-  GPUPS_ASSERT(s.counts.empty() ? s.offsets.size() == s.ids.size() + 1 : s.counts.size() >= s.ids.size());
-  each(ex, s.ids.size(), [s] GPUPS_FN(std::size_t i) {
+void run(Exec<S> ex, CountOccurrencesOfAll const& all) {
+  for ([[maybe_unused]] auto const& s : all.lists) {
+    GPUPS_ASSERT(s.counts.empty() ? s.offsets.size() == s.ids.size() + 1 : s.counts.size() >= s.ids.size());
+  }
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](CountOccurrences const& s) { return s.ids.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(CountOccurrences const& s, std::size_t i) {
     std::uint32_t* const lifecycle = s.lifecycle.row(s.ids[i]);
-    if (exists(lifecycle[0])) return;
     auto const more = s.counts.empty() ? s.offsets[i + 1] - s.offsets[i] : static_cast<std::uint32_t>(s.counts[i]);
-    lifecycle[0] = after_occurrences(lifecycle[0], more);
-    lifecycle[1] = s.step;
+    for (std::uint32_t seen = atomic_load(lifecycle); !exists(seen);) {
+      std::uint32_t const before = atomic_exchange_if(lifecycle, seen, after_occurrences(seen, more));
+      if (before == seen) return void(atomic_exchange(lifecycle + 1, s.step));
+      seen = before;
+    }
   });
 }
 
@@ -58,8 +70,14 @@ void run(Exec<S> ex, ExpireRows const& e) {
 
 GPUPS_KERNEL(rows_exist, RowsExist)
 GPUPS_KERNEL(begin_rows, BeginRows)
-GPUPS_KERNEL(count_occurrences, CountOccurrences)
+GPUPS_KERNEL(count_occurrences_of_all, CountOccurrencesOfAll)
 GPUPS_KERNEL(end_rows, EndRows)
 GPUPS_KERNEL(expire_rows, ExpireRows)
+
+#ifndef __CUDACC__
+void count_occurrences(Stream& stream, std::span<CountOccurrences const> lists) {
+  count_occurrences_of_all(stream, {lists});
+}
+#endif
 
 }  // namespace gpups::kernels

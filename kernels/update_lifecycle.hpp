@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 #include "kernels/row_storage.hpp"
@@ -35,7 +36,9 @@ struct CountOccurrences {
   std::uint32_t step;                    // low half of the step's number
   View<std::int64_t const> counts = {};  // (n): occurrences, if not empty; then `offsets` is not used
 };
-void count_occurrences(Stream& stream, CountOccurrences const& arguments);
+// Adds those of many lists, which may have rows in common if they are of the same step.
+void count_occurrences(Stream& stream, std::span<CountOccurrences const> lists);
+inline void count_occurrences(Stream& stream, CountOccurrences const& list) { count_occurrences(stream, {&list, 1}); }
 
 // Makes rows free.
 struct EndRows {
