@@ -22,8 +22,8 @@ Rows<T> as_floats(Typed const& rows) {
 struct GatherNumbersOfAll {
   std::span<GatherNumbers const> parts;
 };
-struct StoreNumbersOfAll {
-  std::span<StoreNumbers const> parts;
+struct ScatterNumbersOfAll {
+  std::span<ScatterNumbers const> parts;
 };
 
 template <Space S>
@@ -39,7 +39,7 @@ void run(Exec<S> ex, GatherNumbersOfAll const& all) {
 }
 
 template <Space S>
-void run(Exec<S> ex, StoreNumbersOfAll const& all) {
+void run(Exec<S> ex, ScatterNumbersOfAll const& all) {
   std::vector<CopiedRows<MatrixRows<float const>, TableRows<float>>> copied;
   for (auto const& s : all.parts) {
     GPUPS_ASSERT(s.from.rows == s.ids.size() && s.from.type == s.rows.type && s.from.stride() <= s.rows.stride);
@@ -52,11 +52,11 @@ void run(Exec<S> ex, StoreNumbersOfAll const& all) {
 }
 
 GPUPS_KERNEL(gather_numbers_of_all, GatherNumbersOfAll)
-GPUPS_KERNEL(store_numbers_of_all, StoreNumbersOfAll)
+GPUPS_KERNEL(scatter_numbers_of_all, ScatterNumbersOfAll)
 
 #ifndef __CUDACC__
 void gather_numbers(Stream& stream, std::span<GatherNumbers const> parts) { gather_numbers_of_all(stream, {parts}); }
-void store_numbers(Stream& stream, std::span<StoreNumbers const> parts) { store_numbers_of_all(stream, {parts}); }
+void scatter_numbers(Stream& stream, std::span<ScatterNumbers const> parts) { scatter_numbers_of_all(stream, {parts}); }
 #endif
 
 }  // namespace gpups::kernels

@@ -21,13 +21,13 @@ void gather_numbers(Stream& stream, std::span<GatherNumbers const> parts);
 inline void gather_numbers(Stream& stream, GatherNumbers const& part) { gather_numbers(stream, {&part, 1}); }
 
 // Row ids[i] of the table = row i of `from`. Padding is set to zero.
-struct StoreNumbers {
+struct ScatterNumbers {
   NumberView from;                // (n, dim)
   View<std::uint32_t const> ids;  // (n), distinct numbers of existing rows; kNoRow: the row of `from` is not used
   WritableRows rows;              // of the same type; stride row_stride(dim, type)
 };
 // REQUIRES: no two parts write the same row.
-void store_numbers(Stream& stream, std::span<StoreNumbers const> parts);
-inline void store_numbers(Stream& stream, StoreNumbers const& part) { store_numbers(stream, {&part, 1}); }
+void scatter_numbers(Stream& stream, std::span<ScatterNumbers const> parts);
+inline void scatter_numbers(Stream& stream, ScatterNumbers const& part) { scatter_numbers(stream, {&part, 1}); }
 
 }  // namespace gpups::kernels

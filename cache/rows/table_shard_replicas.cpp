@@ -18,7 +18,7 @@ void TableShard::wait_place_replicas(Stream& stream, View<Key const> keys, View<
 }
 
 void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView values) {
-  kernels::store_numbers(stream, {.from = values, .ids = ids, .rows = values_.ref()});
+  kernels::scatter_numbers(stream, {.from = values, .ids = ids, .rows = values_.ref()});
 }
 
 void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values) {

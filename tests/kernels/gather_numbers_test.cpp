@@ -99,7 +99,7 @@ TEST_P(GatherNumbers, CopiesRowsOfManyTablesInOneLaunch) {
     Array<std::byte> const buffer(stream_.device(), buffer_bytes_);
     memory::fill_bytes(stream_, buffer.data(), 0xAA, buffer.bytes());
     std::vector<kernels::GatherNumbers> gathered;
-    std::vector<kernels::StoreNumbers> stored;
+    std::vector<kernels::ScatterNumbers> stored;
     for (std::size_t p = 0; p < count; ++p) {
       auto const& part = parts_[p];
       write(part, part.bytes);
@@ -124,7 +124,7 @@ TEST_P(GatherNumbers, CopiesRowsOfManyTablesInOneLaunch) {
       after.push_back(std::move(bytes));
     }
     StreamCallCounter const stores(stream_);
-    kernels::store_numbers(stream_, stored);
+    kernels::scatter_numbers(stream_, stored);
     EXPECT_EQ(stores.calls(), (StreamCalls{1, 0, copies})) << count;
     for (std::size_t p = 0; p < count; ++p) EXPECT_EQ(read(parts_[p]), after[p]) << p << " of " << count;
   }
@@ -142,7 +142,7 @@ TEST_P(GatherNumbers, SkipsEntriesWithoutRow) {
   auto const gathered = to_host(stream_, buffer.view());
   EXPECT_EQ(gathered[0], std::byte{0xAA});
   EXPECT_EQ(gathered[part.wire_row_bytes()], part.bytes[3 * part.row_bytes()]);
-  kernels::store_numbers(stream_, {part.view(buffer), ids, part.storage.ref()});
+  kernels::scatter_numbers(stream_, {part.view(buffer), ids, part.storage.ref()});
   EXPECT_EQ(read(part), part.bytes);
 }
 

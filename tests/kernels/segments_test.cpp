@@ -11,7 +11,6 @@
 #include "kernels/gather.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/row_lifecycle.hpp"
-#include "kernels/scatter_numbers.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_lifecycle.hpp"
 #include "tests/support/inputs.hpp"
@@ -127,14 +126,12 @@ TEST_P(Segments, SumGradientsOfManyTablesInThreeLaunches) {
   }
 }
 
-// Rows of `count` tables that are read as floats: by number from the tables, and from received numbers.
+// Rows of `count` tables that are read as floats, by number.
 struct ReadTables {
   std::vector<kernels::RowStorage<float>> tables;
   std::vector<Array<std::uint32_t>> ids;
-  std::vector<kernels::NumberMatrix> received;
-  std::vector<Matrix<float>> gathered, scattered, pooled;
+  std::vector<Matrix<float>> gathered, pooled;
   std::vector<kernels::Gather> gathers;
-  std::vector<kernels::ScatterNumbers> scatters;
   std::vector<kernels::PooledTable> pools;
 
   ReadTables(Stream& stream, std::size_t count) {
@@ -142,22 +139,13 @@ struct ReadTables {
     constexpr std::size_t kRows = 400;
     for (std::size_t t = 0; t < count; ++t) {
       std::size_t const n = size_of(t), dim = std::array{16, 3, 70, 1, 128}[t % 5], stride = row_stride(dim);
-      auto const type = static_cast<DataType>(t % 3);
       tables.push_back(rows(stream, floats(random, kRows, dim), kRows, stride));
       ids.push_back(to_device(stream, distinct_ids(random, n, kRows)));
-      kernels::NumberMatrix numbers(stream.device(), n, dim, type);
-      // Any bits are numbers, but the payload of a NaN may be lost: the highest bit of each exponent is 0.
-      std::vector<std::byte> bytes(numbers.view().bytes());
-      for (std::size_t b = 0; b < bytes.size(); ++b) bytes[b] = static_cast<std::byte>(below(random, 256) & 0xBF);
-      memory::copy(stream, numbers.view().data, stream.device(), bytes.data(), Device::host(), bytes.size());
-      stream.wait();
-      received.push_back(std::move(numbers));
-      for (auto* const out : {&gathered, &scattered, &pooled}) {
-        out->emplace_back(stream.device(), out == &scattered ? kRows : n, dim);
+      for (auto* const out : {&gathered, &pooled}) {
+        out->emplace_back(stream.device(), n, dim);
         memory::fill_bytes(stream, out->back().view().data(), 0xAA, out->back().view().flat().bytes());
       }
       gathers.push_back({tables.back().const_ref(), ids.back(), gathered.back()});
-      scatters.push_back({received.back().view(), ids.back(), scattered.back()});
       pools.push_back({.rows = tables.back().const_ref(), .ids = ids.back(), .out = pooled.back()});
     }
   }
@@ -172,14 +160,11 @@ TEST_P(Segments, ReadRowsOfManyTablesInOneLaunch) {
     EXPECT_EQ(counter.calls().launches, 1U);
     kernels::find_pooled(stream, {together.pools});
     EXPECT_EQ(counter.calls().launches, 2U);
-    kernels::scatter_numbers(stream, together.scatters);
-    EXPECT_LE(counter.calls().launches, 2U + 3U) << "one for each data type";
     EXPECT_EQ(counter.calls().waits, 0U);
     for (std::size_t t = 0; t < count; ++t) {
       kernels::gather(host, apart.gathers[t]);
       kernels::find_pooled(host, {{&apart.pools[t], 1}});
-      kernels::scatter_numbers(host, apart.scatters[t]);
-      for (auto const matrices : {&ReadTables::gathered, &ReadTables::pooled, &ReadTables::scattered}) {
+      for (auto const matrices : {&ReadTables::gathered, &ReadTables::pooled}) {
         auto const bits = [t, matrices](Stream& on, ReadTables const& all) {
           auto const floats = (all.*matrices)[t].view().flat();
           return to_host(on, View<std::uint32_t const>(reinterpret_cast<std::uint32_t const*>(floats.data()),

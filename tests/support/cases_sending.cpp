@@ -89,7 +89,7 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 template <class T>
-Problem store_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::size_t kept_stride, sent_stride;
     Bits bits, before;
@@ -113,7 +113,7 @@ Problem store_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * (s->sent_stride * 2 + s->kept_stride * 2 + 4);
-  p.run = [s](Stream& on) { kernels::store_numbers(on, {s->from.view(), s->ids_there, s->storage.ref()}); };
+  p.run = [s](Stream& on) { kernels::scatter_numbers(on, {s->from.view(), s->ids_there, s->storage.ref()}); };
   p.wrong = [s, count](Stream& on) {
     auto want = s->before;
     for (std::size_t i = 0; i < s->ids.size(); ++i) {
@@ -132,8 +132,8 @@ Problem store_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
 constexpr KernelCase kCases[] = {
     {"gather_numbers_bfloat16", gather_numbers<BFloat16>},
     {"gather_numbers_half", gather_numbers<Half>},
-    {"store_numbers_bfloat16", store_numbers<BFloat16>},
-    {"store_numbers_half", store_numbers<Half>},
+    {"scatter_numbers_bfloat16", scatter_numbers<BFloat16>},
+    {"scatter_numbers_half", scatter_numbers<Half>},
 };
 
 }  // namespace
