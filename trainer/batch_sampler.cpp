@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/check.hpp"
+#include "trainer/placement/microbatch_range.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/random.hpp"
 
@@ -30,6 +31,7 @@ BatchSampler::BatchSampler(std::uint64_t samples, BatchOptions const& options)
                          .seed = random_bits(options.seed, kBatches),
                          .block_samples = 1}) {
   GPUPS_ASSERT(samples > 0 && options.batch_size > 0 && number(options.rank) < options.ranks);
+  GPUPS_ASSERT(options.placement == nullptr || options.placement->parts() == options.microbatches);
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
       "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some ranks would have none): "
@@ -51,20 +53,38 @@ std::uint32_t BatchSampler::samples(Clock clock) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch_size, samples_ - first));
 }
 
+std::vector<std::uint64_t> BatchSampler::samples_of(Clock clock, std::uint32_t first, std::uint32_t last) {
+  std::uint64_t const epoch = options_.same_batches ? 0 : static_cast<std::uint64_t>(number(clock) / steps_per_epoch_);
+  std::uint64_t const begin = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size;
+  if (options_.placement == nullptr) {
+    std::vector<std::uint64_t> mine(last - first);
+    order_.fill(epoch, begin + first, mine);
+    return mine;
+  }
+  std::vector<std::uint64_t> all(samples(clock));
+  order_.fill(epoch, begin, all);
+  std::uint64_t const cuts = options_.microbatches;
+  std::vector<std::uint32_t> sizes;
+  for (std::uint64_t m = 0; m < cuts; ++m) {
+    sizes.push_back(first_sample(m + 1, all.size(), cuts) - first_sample(m, all.size(), cuts));
+  }
+  std::vector<std::uint32_t> const order = options_.placement->assign(all, sizes);
+  std::vector<std::uint64_t> mine;
+  for (std::uint32_t i = first; i < last; ++i) mine.push_back(all[order[i]]);
+  return mine;
+}
+
 Batch BatchSampler::make(Clock clock) {
   std::uint64_t const rank = number(options_.rank), ranks = options_.ranks, cuts = options_.microbatches;
   std::uint32_t const batch_samples = samples(clock);
-  auto const begin = static_cast<std::uint32_t>(rank * cuts / ranks);
-  auto const end = static_cast<std::uint32_t>((rank + 1) * cuts / ranks);
+  std::uint32_t const begin = first_microbatch(rank, ranks, cuts), end = first_microbatch(rank + 1, ranks, cuts);
   std::uint32_t const first = first_sample(begin, batch_samples, cuts), last = first_sample(end, batch_samples, cuts);
 
   Batch batch;
   batch.clock = clock;
   batch.batch_samples = batch_samples;
   batch.epoch = number(clock) / steps_per_epoch_;
-  batch.samples.resize(last - first);
-  order_.fill(options_.same_batches ? 0 : static_cast<std::uint64_t>(batch.epoch),
-              static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size + first, batch.samples);
+  batch.samples = samples_of(clock, first, last);
   batch.sample_numbers.resize(last - first);
   std::iota(batch.sample_numbers.begin(), batch.sample_numbers.end(), first);
   for (std::uint32_t m = begin; m < end; ++m) {

@@ -3,14 +3,17 @@
 //
 // The batch of a clock depends on the data, the options and the clock only, so a run needs nothing but its clock to
 // resume. Each epoch cuts the data into new batches. With `same_batches`, each epoch uses the batches of the first
-// epoch in a new order.
+// epoch in a new order. With a placement, a global batch has the same samples as without, in another order: microbatch
+// m has the samples of part m, as far as the sizes of microbatches, which do not change, allow it.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "gpups/types.hpp"
 #include "trainer/epoch_order.hpp"
+#include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
 
@@ -38,6 +41,7 @@ struct BatchOptions {
   std::uint64_t seed = 1;
   std::uint64_t block_samples = 256;  // see EpochOrder
   bool same_batches = false;
+  std::shared_ptr<Placement const> placement{};  // of V parts; may be null
   Rank rank{};
   std::uint32_t ranks = 1;  // rank r of N computes microbatches floor(r * V / N) .. floor((r + 1) * V / N) - 1
 };
@@ -58,6 +62,9 @@ class BatchSampler {
   Batch make(Clock clock);
 
  private:
+  // Returns the samples first .. last - 1 of the clock's global batch.
+  std::vector<std::uint64_t> samples_of(Clock clock, std::uint32_t first, std::uint32_t last);
+
   std::uint64_t samples_;
   BatchOptions options_;
   std::int64_t steps_per_epoch_;

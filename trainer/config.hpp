@@ -38,6 +38,7 @@ struct ModelConfig {
   std::int64_t negatives = 6;
   std::string sampling = "triple";
   std::int64_t negative_reuse = 8;
+  double local_negatives = 0;
   double l2 = 0;
   double n3 = 0;
   std::int64_t norm = 1;
@@ -132,6 +133,7 @@ struct TrainConfig {
   std::int64_t lookahead = 4;
   bool prefetch_thread = true;
   bool reuse_batches = false;
+  std::string placement = "hash";
   std::int64_t seed = 1;
   std::int64_t validate_every = 1;
   std::int64_t checkpoint_every = 1;

@@ -50,6 +50,11 @@ inline Constraint const kMargins{
     "only model.name = \"transe\" or \"rotate\" uses it, and model.loss = \"softmax\" does not depend on it"};
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
+inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
+                                "click data has no placement by a partition: its samples are not in memory as rows"};
+inline Constraint const kLocalNegatives{
+    [](Config const& c) { return is_graph(c) && c.model.sampling == "shared" && c.train.placement == "graph"; },
+    "only knowledge graphs with model.sampling = \"shared\" and train.placement = \"graph\" use it"};
 inline Constraint const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },
                                  "only data.reader = \"ratings\" uses it"};
 inline Constraint const kGradientFilter{[](Config const& c) { return c.gradient_compression.age_max > 0; },

@@ -45,6 +45,11 @@ std::vector<Field> model_fields() {
           .range(1, 16)
           .only_if(kOwnNegatives)
           .fixed_on_resume(),
+      FieldBuilder("model", "local_negatives", kModel<&M::local_negatives>,
+                   "share of negatives that are entities of the microbatch's own part")
+          .range(0, 1)
+          .only_if(kLocalNegatives)
+          .fixed_on_resume(),
       FieldBuilder("model", "l2", kModel<&M::l2>, "weight of the squared norm of a positive's rows")
           .range(0, 1e6)
           .only_if(kGraphs)

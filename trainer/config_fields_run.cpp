@@ -40,6 +40,11 @@ std::vector<Field> train_fields() {
                    "true: epochs have the same batches, each prepared once; needs about 50 bytes per sample")
           .only_if(kRatings)
           .fixed_on_resume(),
+      FieldBuilder("train", "placement", kTrain<&T::placement>,
+                   "hash: samples in random order; graph: ranks get samples that read the same rows")
+          .one_of({"hash", "graph"})
+          .only_if(kPlaced)
+          .fixed_on_resume(),
       FieldBuilder("train", "seed", kTrain<&T::seed>, "seed of initial values, negatives and the order of samples")
           .range(0, kMost53)
           .fixed_on_resume(),

@@ -60,6 +60,18 @@ std::uint32_t new_microbatches(Config const& config, int ranks) {
   return std::max(kMicrobatches, static_cast<std::uint32_t>(ranks));
 }
 
+// At the peak, an entry has two edges of 8 bytes for each other entry of its sample, of which most samples have two,
+// and the graph of a bisection has a copy of them.
+void add_placement(MemoryPlan& plan, Config const& config, std::uint64_t samples, std::uint64_t entries,
+                   std::uint64_t rows) {
+  if (config.train.placement != "graph") return;
+  plan.push_back({.what = "placement: partition of samples and rows",
+                  .bytes = 64 * entries + 16 * samples + 64 * rows,
+                  .settings = "train.placement",
+                  .on_host = true,
+                  .with_task = true});
+}
+
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
                      std::uint32_t microbatches) {
   std::size_t const all = microbatches > 0 ? microbatches : new_microbatches(config, ranks);

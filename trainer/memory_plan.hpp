@@ -50,6 +50,10 @@ struct BatchPart {
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings);
 
+// Adds the placement of training samples, with train.placement = "graph". entries: rows that all samples read.
+void add_placement(MemoryPlan& plan, Config const& config, std::uint64_t samples, std::uint64_t entries,
+                   std::uint64_t rows);
+
 // Returns the bytes of a table with this many rows.
 std::uint64_t table_bytes(TableOptions const& options, std::size_t rows);
 

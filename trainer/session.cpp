@@ -14,9 +14,11 @@ namespace gpups::trainer {
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan,
                      std::function<void()> const& before_waiting) {
   Device const device = device_from(config.run.device, group.location().local_rank);
-  auto task = data.make_task(
-      config,
-      {.group = group, .device = device, .microbatches = plan.microbatches, .schedule_steps = plan.schedule_steps});
+  auto task = data.make_task(config, {.group = group,
+                                      .device = device,
+                                      .microbatches = plan.microbatches,
+                                      .schedule_steps = plan.schedule_steps,
+                                      .placement = plan.placement});
   before_waiting();
   std::string gpu_interconnect =
       group.wait_connect_devices(device, {.nccl = config.cluster.nccl, .timeout_s = config.cluster.wait_timeout_s});

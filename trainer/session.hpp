@@ -25,6 +25,7 @@ struct Session {
 struct RunPlan {
   std::uint32_t microbatches;
   std::int64_t schedule_steps;
+  std::shared_ptr<Placement const> placement{};  // see TaskContext
 };
 
 // Creates the task and the store. Allocates no rows. `data` must outlive the session. before_waiting: called when this

@@ -55,6 +55,19 @@ TaskKind const& kind_of(std::string_view reader) {
 
 }  // namespace
 
+std::shared_ptr<Placement const> Data::placement(Config const& config, std::uint32_t microbatches) const {
+  if (config.train.placement != "graph") return nullptr;
+  PartitionOptions const options{.parts = microbatches,
+                                 .seed = static_cast<std::uint64_t>(config.train.seed),
+                                 .batch_samples = static_cast<double>(config.train.batch_size)};
+  std::lock_guard const lock(placement_mutex_);
+  if (placement_options_ != options) {
+    placement_ = std::make_shared<Placement const>(sample_rows(), options);
+    placement_options_ = options;
+  }
+  return placement_;
+}
+
 std::vector<std::string> all_reader_names() { return joined(&TaskKind::readers); }
 std::vector<std::string> all_model_names() { return joined(&TaskKind::models); }
 std::vector<std::string> model_names_for(std::string_view reader) { return kind_of(reader).models; }

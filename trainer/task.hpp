@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "trainer/dense_layers.hpp"
 #include "trainer/memory_plan.hpp"
 #include "trainer/model_shape.hpp"
+#include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
 
@@ -85,6 +87,7 @@ struct TaskContext {
   Device device;
   std::uint32_t microbatches;
   std::int64_t schedule_steps;  // end of the learning rate's schedule if the configuration does not set it
+  std::shared_ptr<Placement const> placement{};  // of training with train.placement = "graph", else null
 };
 
 // The data of a run, read once for all ranks of a process. Any thread.
@@ -109,12 +112,23 @@ class Data {
   // Returns the sizes of the data, for summary.json.
   virtual nlohmann::json counts() const = 0;
 
+  // Returns the rows that each training sample reads. REQUIRES: readers that train.placement = "graph" accepts.
+  virtual SampleRows sample_rows() const { return {}; }
+  // Returns the placement of a configuration's training into as many parts as there are microbatches, or null with
+  // train.placement = "hash". All ranks of the process share it: the first call computes it, and others wait for it.
+  std::shared_ptr<Placement const> placement(Config const& config, std::uint32_t microbatches) const;
+
   // Returns the memory of the data, and the memory that a rank's task will allocate in addition to the rows of its
   // tables.
   virtual MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const = 0;
 
   // Creates the task of one rank. The data must outlive it. Throws Error if the configuration does not fit the data.
   virtual std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const = 0;
+
+ private:
+  mutable std::mutex placement_mutex_;
+  mutable std::optional<PartitionOptions> placement_options_;  // of placement_
+  mutable std::shared_ptr<Placement const> placement_;
 };
 
 // Reads the data of a configuration. Throws Error, with file and line, if a file has no samples or too many bad lines.

@@ -66,18 +66,30 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   seconds_before_ = state_.train_seconds;
   patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
 
+  Stopwatch partitioning;
+  partitioning.start();
+  std::shared_ptr<Placement const> const placement = data_.placement(config_, state_.microbatches);
+  partitioning.stop();
+
   auto const say_what_was_read = [&] {
     for (std::string const& notice : data_.notices()) progress_.print(notice);
     progress_.print(data_.summary());
+    if (placement == nullptr) return;
+    progress_.print(
+        fmt::format("placement: {:.0f} % of the rows that a sample reads belong to other ranks ({}, {:.1f} s)",
+                    100 * placement->remote_share(static_cast<std::uint32_t>(group.size())),
+                    with_count(placement->parts(), "part"), partitioning.seconds()));
   };
-  session_.emplace(open_session(config_, data_, group,
-                                {.microbatches = state_.microbatches, .schedule_steps = state_.schedule_steps},
-                                say_what_was_read));
+  session_.emplace(open_session(
+      config_, data_, group,
+      {.microbatches = state_.microbatches, .schedule_steps = state_.schedule_steps, .placement = placement},
+      say_what_was_read));
   batches_.emplace(data_.samples(), BatchOptions{.batch_size = static_cast<std::uint32_t>(config_.train.batch_size),
                                                  .microbatches = state_.microbatches,
                                                  .seed = static_cast<std::uint64_t>(config_.train.seed),
                                                  .block_samples = data_.block(),
                                                  .same_batches = config_.train.reuse_batches,
+                                                 .placement = placement,
                                                  .rank = store().rank(),
                                                  .ranks = static_cast<std::uint32_t>(store().ranks())});
   progress_.print(fmt::format("{} on {}, {} of {}", with_count(static_cast<std::uint64_t>(store().ranks()), "rank"),

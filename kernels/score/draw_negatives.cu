@@ -22,7 +22,11 @@ void run(Exec<S> ex, DrawNegatives const& g) {
     for (std::size_t k = 0; k < 4 && 4 * call + k < draws; ++k) {
       std::size_t const draw = 4 * call + k;
       std::size_t const entry = g.first + group * draws + draw;
-      g.keys[entry] = g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
+      bool const local = draw % g.negatives < g.local;
+      std::uint64_t const first = local ? g.part_offsets[g.groups[group]] : 0;
+      std::uint64_t const count = local ? g.part_offsets[g.groups[group] + 1] - first : 0;
+      g.keys[entry] = count > 0 ? g.by_part[first + (random.word[k] * count >> 32)]
+                                : g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
       g.sources[entry] = static_cast<std::uint32_t>(g.first_source + group * draws + draw);
     }
   });

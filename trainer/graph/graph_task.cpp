@@ -20,6 +20,19 @@ Metrics to_metrics(RankingMetrics const& metrics) {
   return {.json = to_json(metrics), .text = to_text(metrics), .quality = metrics.mrr};
 }
 
+// placement: may be null.
+Vocabulary vocabulary(Dataset const& data, Placement const* placement) {
+  Vocabulary all = data.vocabulary();
+  if (placement == nullptr) return all;
+  all.part_offsets.push_back(0);
+  for (std::uint32_t part = 0; part < placement->parts(); ++part) {
+    std::vector<Key> const keys = placement->keys(TableId{0}, part, part + 1);
+    all.by_part.insert(all.by_part.end(), keys.begin(), keys.end());
+    all.part_offsets.push_back(all.by_part.size());
+  }
+  return all;
+}
+
 class GraphStep : public TaskStep {
  public:
   // gradients: reused in each step.
@@ -41,9 +54,10 @@ class GraphStep : public TaskStep {
 
 class GraphTask : public Task {
  public:
-  GraphTask(GraphData const& data, Config const& config, std::int64_t schedule_steps)
+  GraphTask(GraphData const& data, Config const& config, TaskContext const& context)
       : data_(data.dataset()),
-        model_(make_graph_model(graph_model_options(config, schedule_steps), data_.vocabulary())),
+        model_(make_graph_model(graph_model_options(config, context.schedule_steps),
+                                vocabulary(data_, context.placement.get()))),
         options_(evaluate_options(config.eval)) {}
 
   std::vector<TableOptions> tables() const override { return model_->tables(); }
@@ -90,6 +104,17 @@ nlohmann::json GraphData::counts() const {
   return {{"entities", dataset_.entities.size()}, {"relations", dataset_.relations.size()}};
 }
 
+SampleRows GraphData::sample_rows() const {
+  auto const entities = static_cast<std::uint32_t>(dataset_.entities.size());
+  SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(entities + dataset_.relations.size())},
+                  .tables = {{TableId{0}, dataset_.entities.keys()}, {TableId{1}, dataset_.relations.keys()}}};
+  for (Triple const& triple : dataset_.train) {
+    std::uint32_t const read[] = {triple.subject, triple.object, entities + triple.relation};
+    rows.graph.add(read);
+  }
+  return rows;
+}
+
 MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   Dataset const& data = dataset_;
   std::size_t const entities = data.entities.size(), relations = data.relations.size();
@@ -104,6 +129,7 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
                   .bytes = data.entities.bytes() + data.relations.bytes() + triples * sizeof(Triple),
                   .on_host = true,
                   .taken = true});
+  add_placement(plan, config, data.train.size(), 3 * data.train.size(), entities + relations);
   plan.push_back({.what = "keys of the vocabulary", .bytes = (2 * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
       {sizes.entries, sizes.rows, tables[0].dim, tables[0].value_type, sizes.entry_bytes},
@@ -126,7 +152,7 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
 }
 
 std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskContext const& context) const {
-  return std::make_unique<GraphTask>(*this, config, context.schedule_steps);
+  return std::make_unique<GraphTask>(*this, config, context);
 }
 
 GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps) {
@@ -139,6 +165,7 @@ GraphModelOptions graph_model_options(Config const& config, std::int64_t schedul
   options.negatives = static_cast<std::uint32_t>(m.negatives);
   options.sampling = m.sampling;
   options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
+  options.local_negatives = static_cast<float>(m.local_negatives);
   options.l2 = static_cast<float>(m.l2);
   options.n3 = static_cast<float>(m.n3);
   options.norm = static_cast<int>(m.norm);

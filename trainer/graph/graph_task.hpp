@@ -26,6 +26,7 @@ class GraphData : public Data {
   std::vector<std::string> notices() const override { return dataset_.notices; }
   std::string summary() const override;
   nlohmann::json counts() const override;
+  SampleRows sample_rows() const override;
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
   std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 

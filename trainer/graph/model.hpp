@@ -19,6 +19,10 @@ namespace gpups::trainer {
 struct Vocabulary {
   std::vector<Key> entities;
   std::vector<Key> relations;
+  // The entities of each part of a placement: part p has by_part[part_offsets[p]] .. by_part[part_offsets[p + 1] - 1].
+  // Empty without a placement.
+  std::vector<Key> by_part{};
+  std::vector<std::uint64_t> part_offsets{};
 };
 
 // The options of all models; some models ignore some of them.
@@ -34,6 +38,9 @@ struct GraphModelOptions {
   // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
   // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;
+  // For sampling "shared": the share of a side's negatives that a microbatch draws from the entities of the part with
+  // its number. No effect without a placement.
+  float local_negatives = 0;
   float l2 = 0;            // weight of the squared norm of the rows of a positive triple
   float n3 = 0;            // weight of the sum of cubed moduli of the rows of a positive triple
   int norm = 1;            // for transe: norm of the distance, 1 or 2

@@ -23,6 +23,20 @@ std::string RatingData::summary() const {
 
 nlohmann::json RatingData::counts() const { return {{"rows", set_.known_rows}, {"columns", set_.known_columns}}; }
 
+SampleRows RatingData::sample_rows() const {
+  auto const first = [](std::vector<Key> const& keys, std::size_t count) {
+    return std::vector<Key>(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(set_.known_rows + set_.known_columns)},
+                  .tables = {{kRowsTable, first(set_.rows.keys(), set_.known_rows)},
+                             {kColumnsTable, first(set_.columns.keys(), set_.known_columns)}}};
+  for (Rating const& rating : set_.train) {
+    std::uint32_t const read[] = {rating.row, static_cast<std::uint32_t>(set_.known_rows + rating.column)};
+    rows.graph.add(read);
+  }
+  return rows;
+}
+
 MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   std::size_t const ratings = set_.train.size() + set_.valid.size() + set_.test.size(), samples = step.samples;
   auto const tables = RatingTask(set_, config, 1).tables();
@@ -31,6 +45,7 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
                   .bytes = ratings * sizeof(Rating) + set_.rows.bytes() + set_.columns.bytes(),
                   .on_host = true,
                   .taken = true});
+  add_placement(plan, config, set_.train.size(), 2 * set_.train.size(), set_.known_rows + set_.known_columns);
   std::vector<BatchPart> parts;
   for (TableOptions const& table : tables) {
     // An entry keeps its key. Each of the two tables counts half of the rating.

@@ -53,7 +53,7 @@ std::vector<TableOptions> Bilinear::tables() const {
                         .expected_rows = rows,
                         .value_type = values};
   };
-  auto const& [entities, relations] = vocabulary_.host();
+  std::vector<Key> const &entities = vocabulary_.host().entities, &relations = vocabulary_.host().relations;
   Initializer const of_angles{Initializer::Kind::kUniform, std::numbers::pi_v<float>};
   Initializer const of_relations = algebra_ == kernels::Algebra::kRotation ? of_angles : options_.initializer;
   return {table("entities", options_.dim, options_.initializer, entities.size(), options_.value_type),
@@ -83,7 +83,7 @@ GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatch
 
 GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   GPUPS_ASSERT(batch.sample_numbers.size() == batch.triples.size());
-  auto const [entities, relations, shuffled] = vocabulary_.keys(stream);
+  auto const [entities, relations, shuffled, by_part, part_offsets] = vocabulary_.keys(stream);
   std::size_t const samples = batch.triples.size();
   std::size_t const entries = sizes(samples, batch.microbatches.size()).entries;
   GraphEntries work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
@@ -118,6 +118,9 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                      .groups = numbers,
                                      .negatives = options_.negatives,
                                      .entities = entities,
+                                     .by_part = by_part,
+                                     .part_offsets = part_offsets,
+                                     .local = part_offsets.empty() ? 0 : local_negatives(),
                                      .first = 2 * samples,
                                      .first_source = static_cast<std::uint32_t>(kernels::kSourcesPerTriple * samples),
                                      .keys = work.parts[0].keys,

@@ -4,6 +4,8 @@
 // et al., NIPS 2013) and RotatE (Sun et al., ICLR 2019). All of them score many candidates with one query.
 #pragma once
 
+#include <cmath>
+
 #include "kernels/score/types.hpp"
 #include "trainer/graph/model/device_vocabulary.hpp"
 
@@ -54,6 +56,10 @@ class Bilinear : public GraphModel {
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
+  // Returns how many negatives of a side are entities of the microbatch's own part.
+  std::size_t local_negatives() const {
+    return static_cast<std::size_t>(std::lround(options_.local_negatives * static_cast<float>(options_.negatives)));
+  }
   // Returns whether entry e of the entity table has source e.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
   // Returns whether relations have separate sources, GraphGradients::relation_sources.

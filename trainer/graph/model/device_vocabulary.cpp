@@ -19,15 +19,17 @@ DeviceVocabulary::DeviceVocabulary(Vocabulary vocabulary, std::uint64_t seed)
 
 DeviceVocabulary::Keys DeviceVocabulary::keys(Stream& stream) const {
   if (stream.device().is_host()) {
-    return {View<Key const>(host_.entities), View<Key const>(host_.relations), View<Key const>(shuffled_)};
+    return {View<Key const>(host_.entities), View<Key const>(host_.relations), View<Key const>(shuffled_),
+            View<Key const>(host_.by_part), View<std::uint64_t const>(host_.part_offsets)};
   }
   std::lock_guard lock(mutex_);
   auto at = copies_.find(stream.device().index);
   if (at == copies_.end()) {
-    Copy copy{to_device(stream, host_.entities), to_device(stream, host_.relations), to_device(stream, shuffled_)};
+    Copy copy{to_device(stream, host_.entities), to_device(stream, host_.relations), to_device(stream, shuffled_),
+              to_device(stream, host_.by_part), to_device(stream, host_.part_offsets)};
     at = copies_.emplace(stream.device().index, std::move(copy)).first;
   }
-  return {at->second.entities, at->second.relations, at->second.shuffled};
+  return {at->second.entities, at->second.relations, at->second.shuffled, at->second.by_part, at->second.part_offsets};
 }
 
 }  // namespace gpups::trainer

@@ -19,6 +19,8 @@ class DeviceVocabulary {
   struct Keys {
     View<Key const> entities, relations;
     View<Key const> shuffled;  // the entities in random order
+    View<Key const> by_part;   // see Vocabulary
+    View<std::uint64_t const> part_offsets;
   };
   // Returns the keys on the stream's device. The first call for a GPU copies them and blocks. Any thread.
   Keys keys(Stream& stream) const;
@@ -26,7 +28,8 @@ class DeviceVocabulary {
 
  private:
   struct Copy {
-    Array<Key> entities, relations, shuffled;
+    Array<Key> entities, relations, shuffled, by_part;
+    Array<std::uint64_t> part_offsets;
   };
   Vocabulary host_;
   std::vector<Key> shuffled_;
