@@ -75,10 +75,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     for (std::string const& notice : data_.notices()) progress_.print(notice);
     progress_.print(data_.summary());
     if (placement == nullptr) return;
-    progress_.print(
-        fmt::format("placement: {:.0f} % of the rows that a sample reads belong to other ranks ({}, {:.1f} s)",
-                    100 * placement->remote_share(static_cast<std::uint32_t>(group.size())),
-                    with_count(placement->parts(), "part"), partitioning.seconds()));
+    progress_.print(fmt::format(
+        "placement: {:.0f} % of the rows that a sample reads are in the parts of other ranks ({}, {:.1f} s)",
+        100 * placement->remote_share(static_cast<std::uint32_t>(group.size())), with_count(placement->parts(), "part"),
+        partitioning.seconds()));
   };
   session_.emplace(open_session(
       config_, data_, group,
