@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/checksum.hpp"
+#include "trainer/placement/microbatch_range.hpp"
 #include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
@@ -60,6 +61,16 @@ void wait_check_consistency(Store& store, Config const& config, std::uint64_t da
   throw Error(fmt::format("rank {} has {} than rank 0 (they cannot train together): give every rank the same {}",
                           differs - all.begin(), same_data ? "another configuration" : "other data",
                           same_data ? "configuration" : "files"));
+}
+
+void wait_place_rows(Store& store, Placement const& placement) {
+  auto const rank = number(store.rank()), ranks = static_cast<std::uint32_t>(store.ranks());
+  auto const first = first_microbatch(rank, ranks, placement.parts());
+  auto const end = first_microbatch(rank + 1, ranks, placement.parts());
+  Stream stream = store.make_stream();
+  for (TableId const table : placement.tables()) {
+    store.localize(stream, table, to_device(stream, placement.keys(table, first, end)));
+  }
 }
 
 }  // namespace gpups::trainer

@@ -41,4 +41,7 @@ void wait_restore(Session& session, std::filesystem::path const& checkpoint);
 // Throws Error on all ranks if a rank has another configuration or other data than rank 0. Blocks. Collective.
 void wait_check_consistency(Store& store, Config const& config, std::uint64_t data_digest);
 
+// Moves the rows of this rank's parts to it. Call it before batches are prepared. Blocks. Collective.
+void wait_place_rows(Store& store, Placement const& placement);
+
 }  // namespace gpups::trainer

@@ -107,6 +107,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
   if (exists) trainer::wait_restore(*session_, checkpoint_);                         // before the first collective call
   wait_check_consistency(store(), config_, data_digest_);
+  if (placement != nullptr) wait_place_rows(store(), *placement);
   if (!group.location().cores.empty()) wait_print_locations(group);
   GPUPS_REQUIRE(!exists || number(store().clock()) == state_.clock,
                 "the tables of the checkpoint in {} are of step {}, and its trainer state is of step {} (they do not "

@@ -89,11 +89,11 @@ struct PreparedPart {
     return remote_positions.view().slice(lists[number(rank)], list_size(rank));
   }
   // Returns the rows of a rank's list whose home is `home`, or the whole list. REQUIRES: the routes are known.
-  struct Slice {
+  struct ListSlice {
     std::size_t first = 0, size = 0;
   };
-  Slice list_slice(Rank rank, std::optional<Rank> home) const {
-    Slice slice{lists[number(rank)], list_size(rank)};
+  ListSlice list_slice(Rank rank, std::optional<Rank> home) const {
+    ListSlice slice{lists[number(rank)], list_size(rank)};
     if (!home) return slice;
     if (list_rows.empty()) return {slice.first, *home == rank ? slice.size : 0};
     std::size_t const row = number(rank) * (lists.size() - 1);

@@ -83,7 +83,7 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 }
 
 // Returns the rows of this home that are away.
-std::vector<PlacedRow> rows_away(Placement const& placement) {
+std::vector<PlacedRow> rows_away(Directories const& placement) {
   std::vector<PlacedRow> rows;
   for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
     for (auto const& [key, entry] : placement.directories[t].list()) {
@@ -94,9 +94,9 @@ std::vector<PlacedRow> rows_away(Placement const& placement) {
 }
 
 // The rows that a rank holds after a restore: those of its home that are not away, and those of `away_`.
-class HeldRows {
+class RestoredPlacement {
  public:
-  explicit HeldRows(Engine& engine) : engine_(engine), away_(engine.tables().size()) {}
+  explicit RestoredPlacement(Engine& engine) : engine_(engine), away_(engine.tables().size()) {}
 
   // Takes over the placement of a file. Rows whose holder does not exist any more return to their homes.
   void place(std::vector<PlacedRow> const& rows) {
@@ -236,10 +236,10 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
   });
   wait_collective_call(engine, Timeout::kNone, [&] {
     engine.wait_invoke([&](Stream& stream) {
-      HeldRows held(engine);
-      auto const holds = [&](TableId table, Key key) { return held.contains(table, key); };
+      RestoredPlacement restored(engine);
+      auto const holds = [&](TableId table, Key key) { return restored.contains(table, key); };
       for (auto const& file : manifest.placement) {
-        held.place(read_placement(folder / manifest.folder / file.name, engine.tables().size()));
+        restored.place(read_placement(folder / manifest.folder / file.name, engine.tables().size()));
       }
       for (auto const& file : manifest.rows) {
         read_rows(stream, engine.tables(), folder / manifest.folder / file.name, holds);

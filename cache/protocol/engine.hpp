@@ -42,7 +42,7 @@ class Engine final : public comm::Channel {
   void start(Clock first, std::uint64_t seed);
   bool started() const { return started_; }
   // Where rows of this home are. For use in progress() only.
-  Placement& placement() { return placement_; }
+  Directories& placement() { return placement_; }
 
   // Runs `task` in progress() and blocks until it is done. Throws what `task` throws, and the protocol continues.
   void wait_invoke(std::function<void(Stream&)> const& task);
@@ -120,7 +120,7 @@ class Engine final : public comm::Channel {
   Round round_;
   RoundTimer times_;
   std::vector<std::unique_ptr<TableShard>> tables_;
-  Placement placement_;
+  Directories placement_;
   RoundExecutor executor_;
   RequestHandler requests_;
   bool started_ = false;

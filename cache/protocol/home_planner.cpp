@@ -9,7 +9,7 @@
 namespace gpups::cache {
 namespace {
 
-Forward forward_of(Rank reader, Clock clock, std::vector<TableKeys> const& parts) {
+Forward forward_of(Rank reader, Clock clock, std::vector<PartKeys> const& parts) {
   Forward forward{.reader = reader, .intent = {.clock = clock, .parts = {}}};
   for (auto const& [table, keys] : parts) forward.intent.parts.push_back({table, keys.size()});
   return forward;
@@ -17,7 +17,7 @@ Forward forward_of(Rank reader, Clock clock, std::vector<TableKeys> const& parts
 
 }  // namespace
 
-std::optional<HomePlanner::Plan> HomePlanner::plan(Rank reader, std::vector<TableKeys> const& parts) {
+std::optional<HomePlanner::Plan> HomePlanner::plan(Rank reader, std::vector<PartKeys> const& parts) {
   auto const& directories = state_.placement.directories;
   if (std::all_of(parts.begin(), parts.end(),
                   [&](auto const& part) { return directories[number(part.table)].empty(); })) {
@@ -28,7 +28,7 @@ std::optional<HomePlanner::Plan> HomePlanner::plan(Rank reader, std::vector<Tabl
     std::size_t const p = plan.here.size();
     auto const& holders =
         plan.holders.emplace_back(directories[number(table)].holders(View<Key const>(keys), state_.me));
-    auto& here = plan.here.emplace_back(TableKeys{table, {}});
+    auto& here = plan.here.emplace_back(PartKeys{table, {}});
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (holders[i] == state_.me) {
         here.keys.push_back(keys[i]);
@@ -82,7 +82,7 @@ OutgoingRoutes HomePlanner::take_routes(Rank reader) {
 }
 
 OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Rank reader, Clock clock,
-                                               std::vector<TableKeys> const& parts) {
+                                               std::vector<PartKeys> const& parts) {
   OutgoingForwards outgoing;
   outgoing.forwards.push_back(forward_of(reader, clock, parts));
   for (auto const& part : parts) {

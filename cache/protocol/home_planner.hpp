@@ -15,7 +15,7 @@
 namespace gpups::cache {
 
 // The keys of one part of a batch, in the order of its list.
-struct TableKeys {
+struct PartKeys {
   TableId table{};
   std::vector<Key> keys;
 };
@@ -40,13 +40,13 @@ class HomePlanner {
 
   // The rows of one batch with this home. `here` has the keys of the rows that this rank holds, by part.
   struct Plan {
-    std::vector<TableKeys> here;
-    std::vector<std::vector<Rank>> holders;           // by part: of each key of the list
-    std::map<Rank, std::vector<TableKeys>> forwards;  // by holder, without the reader: by part, ascending
+    std::vector<PartKeys> here;
+    std::vector<std::vector<Rank>> holders;          // by part: of each key of the list
+    std::map<Rank, std::vector<PartKeys>> forwards;  // by holder, without the reader: by part, ascending
     bool any_away = false;
   };
   // Decides where the rows of a reader's batch are read. Returns nullopt if this rank holds all of them.
-  std::optional<Plan> plan(Rank reader, std::vector<TableKeys> const& parts);
+  std::optional<Plan> plan(Rank reader, std::vector<PartKeys> const& parts);
 
   // Queues a plan for the next refresh phase.
   void queue(Rank reader, Clock clock, Plan plan);
@@ -55,14 +55,14 @@ class HomePlanner {
   OutgoingRoutes take_routes(Rank reader);
 
   // Encode a plan for a late fetch, which is not ordered with the rounds.
-  static OutgoingForwards wait_encode_late(Stream& host, Rank reader, Clock clock, std::vector<TableKeys> const& parts);
+  static OutgoingForwards wait_encode_late(Stream& host, Rank reader, Clock clock, std::vector<PartKeys> const& parts);
   OutgoingRoutes encode_route(Clock clock, Plan const& plan) const;
 
  private:
   struct QueuedForward {
     Rank reader{};
     Clock clock{};
-    std::vector<TableKeys> parts;
+    std::vector<PartKeys> parts;
   };
 
   RoundState& state_;

@@ -112,12 +112,12 @@ void IntentExchange::add_list(Rank sender, Rank reader, Rank home, Intent const&
   }
   auto& batch = state_.reader_batches[{reader, intent.clock}];
   if (batch.homes.contains(home)) state_.throw_peer_error(sender, "announced a batch twice");
-  auto const same_tables = [&](HomeList const& list) {
+  auto const has_same_parts = [&](HomeList const& list) {
     return std::equal(list.parts.begin(), list.parts.end(), intent.parts.begin(), intent.parts.end(),
                       [](auto const& a, auto const& b) { return a.table == b.table; });
   };
   if (!batch.homes.empty() &&
-      (batch.is_late != is_late || !batch.parts.empty() || !same_tables(batch.homes.begin()->second))) {
+      (batch.is_late != is_late || !batch.parts.empty() || !has_same_parts(batch.homes.begin()->second))) {
     state_.throw_peer_error(sender, "announced a batch with other parts than another rank");
   }
   batch.is_late = is_late;
@@ -127,16 +127,16 @@ void IntentExchange::add_list(Rank sender, Rank reader, Rank home, Intent const&
 }
 
 // Decodes the keys of an intent, and removes them from the front of `bytes`. dictionaries: null for a late fetch.
-std::vector<TableKeys> IntentExchange::decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
-                                              std::string_view& bytes) {
-  std::vector<TableKeys> parts;
+std::vector<PartKeys> IntentExchange::decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
+                                             std::string_view& bytes) {
+  std::vector<PartKeys> parts;
   for (auto const& part : intent.parts) {
     KeyDecoder none(0);
     auto& dictionary =
         dictionaries == nullptr
             ? none
             : dictionaries->try_emplace({from, part.table}, dictionary_capacity(part.table)).first->second;
-    auto& decoded = parts.emplace_back(TableKeys{part.table, {}});
+    auto& decoded = parts.emplace_back(PartKeys{part.table, {}});
     decoded.keys = dictionary.decode(bytes, part.keys, intent.clock, now).keys;
     if (shares_scales(state_.table(part.table).options())) sort_keys(decoded.keys);
   }

@@ -67,14 +67,14 @@ class IntentExchange {
   void wait_encode(PreparedBatch::Impl& batch, Rank home, bool is_late, OutgoingIntents& outgoing);
   void add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late);
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
-  std::vector<TableKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
-                                std::string_view& bytes);
+  std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
+                               std::string_view& bytes);
   void receive_keys(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
   // The keys of one list, whose rows are to be found.
   struct FoundList {
     Rank reader, home;
     Clock clock;
-    std::vector<TableKeys> parts;
+    std::vector<PartKeys> parts;
   };
   void wait_find(Rank from, std::vector<FoundList> const& lists);
   std::size_t dictionary_capacity(TableId table) const;

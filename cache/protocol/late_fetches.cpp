@@ -157,7 +157,7 @@ void LateFetches::on_forward(Rank home, Message const& message) {
 }
 
 // Answers a request, now or when the step before it is applied.
-void LateFetches::wait_answer(Request request, OutgoingRoutes const& routes) {
+void LateFetches::wait_answer(LateRequest request, OutgoingRoutes const& routes) {
   if (state_.round.applied() < request.of.second - 1) return waiting_.emplace_back(std::move(request), routes), void();
   request.answer.routes = routes.routes;
   request.answer.route_bytes = routes.bytes->size();

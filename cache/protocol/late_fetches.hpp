@@ -58,7 +58,7 @@ class LateFetches {
     std::vector<std::uint64_t> sent;
   };
   // An answer of this rank.
-  struct Request {
+  struct LateRequest {
     ReaderBatchId of;
     Rank home{};
     Message answer;
@@ -68,7 +68,7 @@ class LateFetches {
   void on_request(Rank from, Message const& message);
   void on_forward(Rank home, Message const& message);
   void on_answer(Rank from, Message const& message);
-  void wait_answer(Request request, OutgoingRoutes const& routes);
+  void wait_answer(LateRequest request, OutgoingRoutes const& routes);
   void expect_holders(Fetch& fetch, PendingBatch const& pending);
   void try_read(Clock clock);
   void read(Answer const& answer);
@@ -81,7 +81,7 @@ class LateFetches {
   std::function<void(Clock)> arrived_;
   std::map<std::uint64_t, Fetch> fetches_;  // by number
   std::map<Clock, std::vector<Answer>> answers_;
-  std::vector<std::pair<Request, OutgoingRoutes>> waiting_;  // until the step before theirs is applied here
+  std::vector<std::pair<LateRequest, OutgoingRoutes>> waiting_;  // until the step before theirs is applied here
   std::uint64_t next_fetch_ = 0, next_forward_ = 0;
   std::uint64_t keys_ = 0;
 };

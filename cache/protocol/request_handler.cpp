@@ -68,7 +68,7 @@ std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 }  // namespace
 
 RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
-                               TableShards& tables, Placement& placement)
+                               TableShards& tables, Directories& placement)
     : me_(me),
       ranks_(ranks),
       stream_(stream),

@@ -36,7 +36,7 @@ class RequestHandler {
  public:
   // stream: for kernels and transfers. All references must outlive this object.
   RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round, TableShards& tables,
-                 Placement& placement);
+                 Directories& placement);
 
   // Start a request. They do not wait for other ranks.
   void begin(std::shared_ptr<GatherRequest> const& request);
@@ -94,7 +94,7 @@ class RequestHandler {
   StoreMessenger& messenger_;
   Round const& round_;
   TableShards& tables_;
-  Placement& placement_;
+  Directories& placement_;
   RowClaims claims_;
 
   struct PendingGather {

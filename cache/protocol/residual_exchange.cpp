@@ -12,8 +12,8 @@
 namespace gpups::cache {
 namespace {
 
-// Returns the rows of a chunk that this rank holds.
-ResidualChunk held_rows(ResidualChunk const& chunk, std::size_t dim, HoldsRow const& holds) {
+// Returns the selected rows of a chunk.
+ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, HoldsRow const& holds) {
   ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
   for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
     if (!holds(chunk.table, chunk.keys[i])) continue;
@@ -165,8 +165,8 @@ void ResidualExchange::wait_move(TableId table, std::vector<Key> const& keys, Ra
   std::set<Key> const moved(keys.begin(), keys.end());
   for (Rank const from : state_.others()) {
     if (from == to || !residuals_.has(from, table)) continue;
-    auto chunk = held_rows(of(from, table).wait_save(state_.stream), options.dim,
-                           [&](TableId, Key key) { return moved.contains(key); });
+    auto chunk = select_rows(of(from, table).wait_save(state_.stream), options.dim,
+                             [&](TableId, Key key) { return moved.contains(key); });
     if (chunk.keys.empty()) continue;
     chunk.table = table;
     of(from, table).wait_drop(state_.stream, to_device(state_.stream, chunk.keys));
@@ -200,7 +200,7 @@ void ResidualExchange::wait_load(ResidualFile const& file, HoldsRow const& holds
       if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
-    auto own = held_rows(chunk, options.dim, holds);
+    auto own = select_rows(chunk, options.dim, holds);
     own.peer = state_.me;
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }

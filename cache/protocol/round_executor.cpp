@@ -14,7 +14,7 @@
 namespace gpups::cache {
 
 RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
-                             TableShards& tables, Placement& placement)
+                             TableShards& tables, Directories& placement)
     : state_{.me = me,
              .ranks = ranks,
              .stream = stream,
@@ -36,7 +36,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
 // Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it holds all of them.
 std::optional<HomePlanner::Plan> RoundExecutor::wait_plan_own(PreparedBatch::Impl const& batch) {
   if (!state_.placement.any_moved) return std::nullopt;
-  std::vector<TableKeys> keys;
+  std::vector<PartKeys> keys;
   for (auto const& part : batch.parts) keys.push_back({part.table, to_host(state_.stream, part.keys_at(state_.me))});
   return planner_.plan(state_.me, keys);
 }

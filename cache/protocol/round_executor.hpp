@@ -25,7 +25,7 @@ class RoundExecutor {
  public:
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
-                Placement& placement);
+                Directories& placement);
 
   // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
   // fetches the values of the rows that this rank does not hold at once (late fetch).

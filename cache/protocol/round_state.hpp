@@ -78,7 +78,7 @@ struct RoundState {
   StoreMessenger& messenger;
   Round& round;
   TableShards& tables;
-  Placement& placement;
+  Directories& placement;
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};             // the batch whose round is in progress; null if the step has none

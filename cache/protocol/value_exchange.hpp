@@ -57,7 +57,7 @@ class ValueExchange {
   // A section that has arrived, for rows of one part.
   struct ReceivedSection {
     std::size_t part = 0, sent = 0;  // rows that it has
-    PreparedPart::Slice rows;        // of PreparedPart::replicas
+    PreparedPart::ListSlice rows;    // of PreparedPart::replicas
     Array<std::uint8_t> bytes{};
   };
   void wait_place_replicas(PreparedBatch::Impl& batch);

@@ -57,7 +57,7 @@ class Directory {
 using HoldsRow = std::function<bool(TableId table, Key key)>;
 
 // The directories of all tables, by TableId, on one rank.
-struct Placement {
+struct Directories {
   std::vector<Directory> directories;
   bool any_moved = false;  // on any rank: then batches must be announced one step earlier, so that homes can route them
 };

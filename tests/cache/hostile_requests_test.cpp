@@ -79,7 +79,8 @@ TEST_F(HostilePeer, PrepareFailsDuringErase) {
   bool tried = false;
   peer_.on_idle = [&] {
     tried = true;
-    expect_error([&] { read_from_peer(Clock{0}); }, {"while erase(), expire() or localize() is in progress", "has returned"});
+    expect_error([&] { read_from_peer(Clock{0}); },
+                 {"while erase(), expire() or localize() is in progress", "has returned"});
     return false;
   };
   EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never calls erase

@@ -49,6 +49,12 @@ std::uint32_t nearest_with_room(std::span<std::uint32_t const> room, std::uint32
 Placement::Placement(SampleRows rows, PartitionOptions const& options)
     : rows_(std::move(rows)), partition_(partition(rows_.graph, options)) {}
 
+std::vector<TableId> Placement::tables() const {
+  std::vector<TableId> all;
+  for (auto const& of_table : rows_.tables) all.push_back(of_table.table);
+  return all;
+}
+
 std::vector<Key> Placement::keys(TableId table, std::uint32_t begin, std::uint32_t end) const {
   std::vector<Key> keys;
   std::size_t row = 0;

@@ -30,6 +30,8 @@ class Placement {
 
   std::uint32_t parts() const { return partition_.parts; }
   std::uint16_t part_of_sample(std::uint64_t sample) const { return partition_.of_sample[sample]; }
+  // Returns the tables whose rows have parts.
+  std::vector<TableId> tables() const;
   // Returns the keys of a table's rows in the parts begin .. end - 1.
   std::vector<Key> keys(TableId table, std::uint32_t begin, std::uint32_t end) const;
 
