@@ -199,15 +199,17 @@ void RoundExecutor::apply() {
   bool const rejected = !state_.round.all().rejection.empty();
   intents_.require_keys(step);
   residuals_.wait_begin_apply(rejected);
+  std::deque<FlushedSums> flushed;
+  std::vector<TableShard::TableStep> tables;
   for (std::uint32_t t = 0; !rejected && t < state_.tables.size(); ++t) {
-    std::vector<RowSums> lists;
-    gradients_.wait_append(TableId{t}, lists);
-    std::deque<FlushedSums> flushed;
-    residuals_.wait_append(TableId{t}, lists, flushed);
+    auto& table = tables.emplace_back(TableShard::TableStep{&state_.table(TableId{t}), {}, samples});
+    gradients_.wait_append(TableId{t}, table.lists);
+    std::size_t const before = flushed.size();
+    residuals_.wait_append(TableId{t}, table.lists, flushed);
     // Flushed residuals are divided by the samples of this step or, if it has none, by those of the last step that had.
-    bool const all_late = samples == 0 && !flushed.empty();
-    state_.table(TableId{t}).wait_apply(state_.stream, lists, step, all_late ? residuals_.samples() : samples);
+    if (samples == 0 && flushed.size() > before) table.samples = residuals_.samples();
   }
+  TableShard::wait_apply(state_.stream, tables, step);
   gradients_.end_step();
   residuals_.end_apply(rejected);
   intents_.end_step(step);

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "cache/wire/no_bad_row.hpp"
-#include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/find_pooled.hpp"
@@ -18,15 +16,10 @@
 #include "kernels/replica_uses.hpp"
 #include "kernels/row_lifecycle.hpp"
 #include "kernels/scatter.hpp"
-#include "kernels/sum_and_update.hpp"
 #include "kernels/update_lifecycle.hpp"
-#include "kernels/wire/list_rows.hpp"
 
 namespace gpups::cache {
 namespace {
-
-// Makes the random numbers of stochastic rounding differ from those of initial values.
-constexpr std::uint64_t kRounding = 0x726F756E64;
 
 // Returns the low 32 bits of a step's number, which a row's lifecycle stores.
 std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
@@ -86,124 +79,6 @@ std::uint32_t TableShard::next_epoch(Stream& stream) {
   mark_.reserve(stream, index_.ids_end());
   if (++epoch_ == 0) epoch_ = 1;  // marks of 2^32 lists ago may be equal, which is accepted
   return epoch_;
-}
-
-RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
-                               Matrix<std::int64_t>& merged_sums) {
-  Device const device = stream.device();
-  std::size_t longest = 0, total = 0;
-  for (auto const& list : lists) {
-    longest = std::max(longest, list.ids.size());
-    total += list.ids.size();
-  }
-  merged = Array<std::uint32_t>(device, total);
-  merged_sums = Matrix<std::int64_t>(device, total, dim());
-  next_epoch(stream);
-  Array<std::uint32_t> const slots(device, longest), marked_slots(device, longest);
-  auto const bad_row = no_bad_row(stream);
-  std::size_t rows = 0;
-  for (auto const& list : lists) {
-    auto const here = slots.view().slice(0, list.ids.size());
-    std::size_t const fresh = kernels::wait_assign_slots(stream, {.ids = list.ids,
-                                                                  .mark = mark_.ref(),
-                                                                  .epoch = epoch_,
-                                                                  .first_new = static_cast<std::uint32_t>(rows),
-                                                                  .slots = here,
-                                                                  .new_ids = merged.view().slice(rows, total - rows)});
-    auto const begun = merged_sums.view().slice(rows, fresh).flat();
-    bool const first = rows == 0;  // its slots are 0, 1, 2 ...
-    rows += fresh;
-    if (first && list.received == nullptr && list.marked.empty()) {
-      copy<std::int64_t>(stream, begun, list.sums.slice(0, fresh).flat());
-      continue;
-    }
-    memory::fill_bytes(stream, begun.data(), 0, begun.bytes());
-    if (list.received == nullptr) {
-      View<std::uint32_t const> with_sums = here;
-      if (!list.marked.empty()) {
-        auto const marked = kernels::wait_list_marked(
-            stream, {.bitmap = list.marked, .n = here.size(), .from = here, .taken = marked_slots});
-        with_sums = marked_slots.view().slice(0, marked);
-      }
-      kernels::merge_sums(stream, {.into = merged_sums, .slots = with_sums, .sums = list.sums, .bad_row = bad_row});
-    } else {
-      kernels::add_packed_sums(stream, {.rows = list.received->rows(),
-                                        .starts = list.received->starts,
-                                        .slots = here,
-                                        .into = merged_sums,
-                                        .bad_row = bad_row});
-    }
-  }
-  std::uint32_t const slot = to_host(stream, bad_row.view())[0];
-  if (slot != kernels::kNoRow) throw_bad_row(stream, to_host(stream, merged.view().slice(slot, 1))[0]);
-  return {.ids = merged.view().slice(0, rows), .sums = merged_sums.view().slice(0, rows)};
-}
-
-void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
-  auto const ids = to_device(stream, std::vector{id});
-  auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
-  bool const half = options_.value_type == DataType::kHalf;
-  throw Error(fmt::format(
-      "the updated value of key {} in table '{}' is not finite{}, or the sum of its gradients over the ranks overflows "
-      "(other rows of the step have been updated, so training cannot continue): restore a checkpoint, and lower the "
-      "learning rate{} or raise grid_log2",
-      number(key), options_.name, half ? " or above 65,504, the largest float16" : "",
-      half ? ", use the value_type bfloat16" : ""));
-}
-
-void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
-  std::vector<RowSums> filled;
-  for (auto const& list : lists) {
-    if (!list.ids.empty()) filled.push_back(list);
-  }
-  if (filled.empty()) return;
-  for (auto const& list : filled) count_occurrences(stream, list, clock);
-
-  Array<std::uint32_t> merged;
-  Matrix<std::int64_t> merged_sums;
-  bool const merge = filled.size() > 1 || filled[0].received != nullptr || !filled[0].marked.empty();
-  RowSums const all = !merge ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
-  auto const bad_row = no_bad_row(stream);
-  auto step = update(all.ids, clock, samples, bad_row);
-  step.sums = all.sums;
-  kernels::update_rows(stream, step);
-  std::uint32_t const id = to_host(stream, bad_row.view())[0];  // the number of a row in the shard
-  if (id != kernels::kNoRow) throw_bad_row(stream, id);
-}
-
-void TableShard::count_occurrences(Stream& stream, RowSums const& rows, Clock clock) {
-  if (!counts_occurrences()) return;
-  kernels::count_occurrences(stream, {.lifecycle = lifecycle_.ref(),
-                                      .ids = rows.ids,
-                                      .offsets = rows.offsets,
-                                      .step = low_half(clock),
-                                      .counts = rows.counts});
-}
-
-kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
-                                       View<std::uint32_t> bad_row) const {
-  auto const& optimizer = options_.optimizer;
-  return {.ids = ids,
-          .sums = {},
-          .values = values_.ref(),
-          .state = state_.ref(),
-          .lifecycle = lifecycle_.ref(),
-          .dim = dim(),
-          .grid_log2 = options_.grid_log2,
-          .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
-          .optimizer = optimizer,
-          .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
-          .step = low_half(clock),
-          .admission_count = options_.admission_count,
-          .bad_row = bad_row,
-          .keys = index_.keys(),
-          .rounding_seed = kernels::mix(seed_ ^ kRounding)};
-}
-
-void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
-                               Clock clock, std::size_t samples, View<std::uint32_t> bad_row) {
-  count_occurrences(stream, {.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock);
-  kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, bad_row)});
 }
 
 std::vector<bool> TableShard::wait_known(Stream& stream, View<Key const> keys) const {

@@ -17,6 +17,7 @@
 #include "kernels/row_storage.hpp"
 #include "kernels/select_rows.hpp"
 #include "kernels/sum_gradients.hpp"
+#include "kernels/update_lifecycle.hpp"
 #include "kernels/update_rows.hpp"
 #include "kernels/value_storage.hpp"
 
@@ -126,10 +127,15 @@ class TableShard {
   void wait_put(Stream& stream, View<Key const> keys, MatrixView<float const> values, View<std::uint8_t const> found,
                 View<std::uint32_t const> words);
 
-  // Applies a step: sums the gradients of each row over all lists, and updates each row once, if its occurrences have
-  // reached admission_count. samples: of the step over all ranks; the sums are divided by it. Throws Error with the key
-  // if a sum overflows 64 bits or a new value is not finite.
-  void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
+  // Applies a step to several tables: sums the gradients of each row over all lists, and updates each row once, if its
+  // occurrences have reached admission_count. samples: of the step over all ranks; the sums are divided by it. Waits
+  // for `stream` once. Throws Error with the key if a sum overflows 64 bits or a new value is not finite.
+  struct TableStep {
+    TableShard* shard;
+    std::vector<RowSums> lists;  // empty lists are removed
+    std::size_t samples;
+  };
+  static void wait_apply(Stream& stream, std::span<TableStep> tables, Clock clock);
 
   // The same in one pass for a group of one rank: sums the gradients of row r of `gradients` and updates row ids[r].
   // Queued on `stream`. bad_row: (1), must be kNoRow; set to the number of a row whose new value is not finite, for
@@ -209,11 +215,7 @@ class TableShard {
   void wait_make_room(Stream& stream);
   // Queued on `stream`.
   Array<Key> keys_of(Stream& stream, View<std::uint32_t const> ids) const;
-  // Merges lists into one list of distinct rows, in the memory of `merged` and `merged_sums`.
-  RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
-                     Matrix<std::int64_t>& merged_sums);
-  // Counts the entries of rows that wait for admission.
-  void count_occurrences(Stream& stream, RowSums const& rows, Clock clock);
+  kernels::CountOccurrences occurrences_of(RowSums const& rows, Clock clock) const;
   // Returns an epoch that no mark has.
   std::uint32_t next_epoch(Stream& stream);
   // Returns the arguments of an optimizer step, without the sums.

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// TableShard: applies the gradients of a step.
+#include <algorithm>
+#include <deque>
+
+#include "cache/rows/table_shard.hpp"
+#include "gpups/error.hpp"
+#include "kernels/check.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/merge_gradients.hpp"
+#include "kernels/sum_and_update.hpp"
+#include "kernels/update_lifecycle.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Makes the random numbers of stochastic rounding differ from those of initial values.
+constexpr std::uint64_t kRounding = 0x726F756E64;
+
+// Returns the low 32 bits of a step's number, which a row's lifecycle stores.
+std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
+
+kernels::GradientList as_list(RowSums const& sums) {
+  if (sums.received == nullptr) return {.ids = sums.ids, .sums = sums.sums, .marked = sums.marked};
+  return {.ids = sums.ids, .packed = sums.received->rows(), .starts = sums.received->starts};
+}
+
+}  // namespace
+
+void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
+  auto const ids = to_device(stream, std::vector{id});
+  auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
+  bool const half = options_.value_type == DataType::kHalf;
+  throw Error(fmt::format(
+      "the updated value of key {} in table '{}' is not finite{}, or the sum of its gradients over the ranks overflows "
+      "(other rows of the step have been updated, so training cannot continue): restore a checkpoint, and lower the "
+      "learning rate{} or raise grid_log2",
+      number(key), options_.name, half ? " or above 65,504, the largest float16" : "",
+      half ? ", use the value_type bfloat16" : ""));
+}
+
+void TableShard::wait_apply(Stream& stream, std::span<TableStep> tables, Clock clock) {
+  // The merged sums of a table, and the lists of which they are made.
+  struct Merged {
+    std::vector<kernels::GradientList> lists;
+    Array<std::uint32_t> ids;
+    Matrix<std::int64_t> sums;
+  };
+  Device const device = stream.device();
+  Array<std::uint32_t> const bad_rows(device, tables.size()), counts(device, tables.size());
+  memory::fill_bytes(stream, bad_rows.data(), 0xFF, bad_rows.bytes());  // kNoRow
+  std::deque<Merged> merged;
+  std::vector<kernels::CountOccurrences> occurrences;
+  std::vector<kernels::MergeGradients> merges;
+  std::vector<kernels::UpdateRows> updates;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto& [shard, lists, samples] = tables[t];
+    std::erase_if(lists, [](RowSums const& list) { return list.ids.empty(); });
+    if (lists.empty()) continue;
+    for (auto const& list : lists) {
+      if (shard->counts_occurrences()) occurrences.push_back(shard->occurrences_of(list, clock));
+    }
+    auto const bad_row = bad_rows.view().slice(t, 1);
+    if (lists.size() == 1 && lists[0].received == nullptr && lists[0].marked.empty()) {
+      auto& update = updates.emplace_back(shard->update(lists[0].ids, clock, samples, bad_row));
+      update.sums = lists[0].sums;
+      continue;
+    }
+    auto& all = merged.emplace_back();
+    std::size_t rows = 0;
+    for (auto const& list : lists) {
+      all.lists.push_back(as_list(list));
+      rows += list.ids.size();
+    }
+    all.ids = Array<std::uint32_t>(device, rows);
+    all.sums = Matrix<std::int64_t>(device, rows, shard->dim());
+    auto const epoch = shard->next_epoch(stream);
+    merges.push_back({.lists = all.lists,
+                      .dim = shard->dim(),
+                      .mark = shard->mark_.ref(),
+                      .epoch = epoch,
+                      .ids = all.ids,
+                      .sums = all.sums,
+                      .count = counts.view().slice(t, 1),
+                      .bad_row = bad_row});
+    auto& update = updates.emplace_back(shard->update(all.ids, clock, samples, bad_row));
+    update.sums = all.sums;
+    update.count = counts.view().slice(t, 1);
+  }
+  if (updates.empty()) return;
+  kernels::count_occurrences(stream, occurrences);
+  kernels::merge_gradients(stream, merges);
+  kernels::update_rows(stream, updates);
+  auto const found = to_host(stream, bad_rows.view());
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    if (found[t] != kernels::kNoRow) tables[t].shard->throw_bad_row(stream, found[t]);
+  }
+}
+
+kernels::CountOccurrences TableShard::occurrences_of(RowSums const& rows, Clock clock) const {
+  return {.lifecycle = lifecycle_.ref(),
+          .ids = rows.ids,
+          .offsets = rows.offsets,
+          .step = low_half(clock),
+          .counts = rows.counts};
+}
+
+kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
+                                       View<std::uint32_t> bad_row) const {
+  auto const& optimizer = options_.optimizer;
+  return {.ids = ids,
+          .sums = {},
+          .values = values_.ref(),
+          .state = state_.ref(),
+          .lifecycle = lifecycle_.ref(),
+          .dim = dim(),
+          .grid_log2 = options_.grid_log2,
+          .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
+          .optimizer = optimizer,
+          .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
+          .step = low_half(clock),
+          .admission_count = options_.admission_count,
+          .bad_row = bad_row,
+          .keys = index_.keys(),
+          .rounding_seed = kernels::mix(seed_ ^ kRounding)};
+}
+
+}  // namespace gpups::cache
