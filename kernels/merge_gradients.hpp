@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds up the gradients that several ranks have sent for the rows of many tables. On a GPU, no thread waits: the number
 // of distinct rows of a table stays on the device, where update_rows() reads it, and memory has room for the most that
-// there can be. Reads each sum once and writes the sum of each distinct row once; 52 bytes more per listed row.
+// there can be. Reads each sum once and writes the sum of each distinct row once; about 100 bytes more per listed row.
 #pragma once
 
 #include <cstddef>

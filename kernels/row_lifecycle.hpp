@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpups/types.hpp"
 #include "kernels/launch.hpp"
 
 namespace gpups::kernels {
@@ -17,6 +18,9 @@ inline constexpr std::size_t kLifecycleWords = 2;
 inline constexpr std::uint32_t kWaiting = std::uint32_t{1} << 31;
 // Counts of occurrences and of updates do not exceed this number.
 inline constexpr std::uint32_t kCountedMax = kWaiting - 1;
+
+// Returns the second word of a step.
+constexpr std::uint32_t lifecycle_step(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
 GPUPS_FN inline bool exists(std::uint32_t word) { return word != 0 && word < kWaiting; }
 GPUPS_FN inline bool waits(std::uint32_t word) { return word >= kWaiting; }

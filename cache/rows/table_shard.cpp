@@ -19,12 +19,6 @@
 #include "kernels/update_lifecycle.hpp"
 
 namespace gpups::cache {
-namespace {
-
-// Returns the low 32 bits of a step's number, which a row's lifecycle stores.
-std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
-
-}  // namespace
 
 TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows)
     : options_(options),
@@ -118,7 +112,7 @@ void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<fl
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-  kernels::begin_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids, .step = low_half(clock)});
+  kernels::begin_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids, .step = kernels::lifecycle_step(clock)});
   stream.wait();
 }
 
@@ -133,7 +127,7 @@ std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age
   auto const existing = to_device(stream, std::vector<std::uint64_t>{0});
   kernels::expire_rows(stream, {.lifecycle = lifecycle_.ref(),
                                 .rows = index_.ids_end(),
-                                .now = low_half(now),
+                                .now = kernels::lifecycle_step(now),
                                 .age = age,
                                 .existing = existing});
   return to_host(stream, existing.view())[0];

@@ -66,7 +66,7 @@ class TableShard {
   // Throws Error if there is no memory for new rows.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
   // The same for several lists of keys, with the result of separate calls in this order. Lists may be of the same
-  // table. Cost on a GPU: one launch for each 32 lists and one wait; additional ones only for tables with new keys.
+  // table. Cost on a GPU: one launch and one wait; additional ones only for tables with new keys.
   struct ShardKeys {
     TableShard* shard;
     View<Key const> keys;     // (n)

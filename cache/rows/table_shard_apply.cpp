@@ -8,6 +8,7 @@
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/merge_gradients.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/sum_and_update.hpp"
 #include "kernels/update_lifecycle.hpp"
 
@@ -16,9 +17,6 @@ namespace {
 
 // Makes the random numbers of stochastic rounding differ from those of initial values.
 constexpr std::uint64_t kRounding = 0x726F756E64;
-
-// Returns the low 32 bits of a step's number, which a row's lifecycle stores.
-std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
 kernels::GradientList as_list(RowSums const& sums) {
   if (sums.received == nullptr) return {.ids = sums.ids, .sums = sums.sums, .marked = sums.marked};
@@ -97,11 +95,19 @@ void TableShard::wait_apply(Stream& stream, std::span<TableStep> tables, Clock c
   }
 }
 
+void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
+                               Clock clock, std::size_t samples, View<std::uint32_t> bad_row) {
+  if (counts_occurrences()) {
+    kernels::count_occurrences(stream, occurrences_of({.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock));
+  }
+  kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, bad_row)});
+}
+
 kernels::CountOccurrences TableShard::occurrences_of(RowSums const& rows, Clock clock) const {
   return {.lifecycle = lifecycle_.ref(),
           .ids = rows.ids,
           .offsets = rows.offsets,
-          .step = low_half(clock),
+          .step = kernels::lifecycle_step(clock),
           .counts = rows.counts};
 }
 
@@ -118,7 +124,7 @@ kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock cloc
           .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
           .optimizer = optimizer,
           .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
-          .step = low_half(clock),
+          .step = kernels::lifecycle_step(clock),
           .admission_count = options_.admission_count,
           .bad_row = bad_row,
           .keys = index_.keys(),

@@ -267,7 +267,7 @@ TEST(Admission, RejectsCheckpointOfFormat1) {
   folder.write("manifest.json", "{\"format\": 1}\n");
   Store store(Group::alone(), {});
   store.add_table(table(1));
-  expect_error([&] { store.restore(folder.path()); }, {"has format 1 (this program reads 2 to 5)"});
+  expect_error([&] { store.restore(folder.path()); }, {"has format 1 (this program reads 2 to 6)"});
 }
 
 }  // namespace

@@ -300,9 +300,9 @@ TEST(Fp16Values, CheckpointWithoutTypeIsFloat32) {
   floats.restore(folder.path());
   EXPECT_EQ(floats.table_hash(), hash);
   expect_error([&] { halves.restore(folder.path()); }, {"float32 in the checkpoint and float16 here"});
-  json["format"] = 6;
+  json["format"] = 7;
   folder.write("manifest.json", json.dump());
-  expect_error([&] { fourth.restore(folder.path()); }, {"has format 6 (this program reads 2 to 5)"});
+  expect_error([&] { fourth.restore(folder.path()); }, {"has format 7 (this program reads 2 to 6)"});
 }
 
 TEST(Fp16Values, AssignRoundsAndExpireResets) {

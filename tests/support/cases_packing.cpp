@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels for exact sums that are packed into the fewest bytes.
+// Cases of kernels for exact sums that are packed into the fewest bytes, and for merging them.
+#include <map>
 #include <memory>
+#include <set>
+#include <utility>
 
+#include "kernels/merge_gradients.hpp"
 #include "kernels/wire/pack_sums.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
@@ -132,9 +136,93 @@ Problem add_packed_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
+// One list of plain sums, as of the rank itself, and three lists of packed sums, for about as many rows as a list has.
+Problem merge_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::vector<IntegerView> words;
+    std::vector<Ids> ids;
+    std::vector<Array<std::uint32_t>> ids_there;
+    Matrix<std::int64_t> own, sums;
+    std::vector<Array<std::uint8_t>> bytes;
+    std::vector<Array<std::uint64_t>> starts;
+    std::vector<kernels::GradientList> lists;
+    kernels::RowStorage<std::uint64_t> marks;
+    Array<std::uint32_t> merged, count, bad_row;
+    std::uint32_t epoch = 0;
+  };
+  constexpr std::size_t kLists = 4;
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const n = size.n / kLists, rows_of_table = n + n / 4 + 1, total = kLists * n;
+  Ids all(n);
+  for (std::uint32_t i = 0; i < n; ++i) all[i] = i;
+  std::size_t packed_bytes = 0;
+  for (std::size_t l = 0; l < kLists; ++l) {
+    s->words.push_back(rows_of_all_widths(random, n, size.dim));
+    for (auto& word : s->words[l]) word /= 8;
+    s->ids.push_back(distinct_ids(random, n, rows_of_table));
+    s->ids_there.push_back(to_device(stream, s->ids[l]));
+    s->lists.push_back({.ids = s->ids_there[l]});
+    if (l == 0) {
+      s->own = matrix(stream, s->words[l], n, size.dim);
+      s->lists[l].sums = s->own;
+      continue;
+    }
+    s->bytes.push_back(to_device(stream, written(s->words[l], all, size.dim)));
+    packed_bytes += s->bytes.back().size();
+    s->starts.emplace_back(stream.device(), kernels::packed_blocks(n) + 1);
+    s->lists[l].packed = {s->bytes.back(), n, size.dim};
+    s->lists[l].starts = s->starts.back();
+    kernels::wait_find_packed_rows(stream, s->lists[l].packed, s->starts.back());
+  }
+  s->marks = rows(stream, std::vector<std::uint64_t>(rows_of_table, 0), rows_of_table, 1);
+  s->merged = Array<std::uint32_t>(stream.device(), total);
+  s->sums = Matrix<std::int64_t>(stream.device(), total, size.dim);
+  s->count = Array<std::uint32_t>(stream.device(), 1);
+  s->bad_row = to_device(stream, Ids{kernels::kNoRow});
+
+  std::set<std::uint32_t> distinct;
+  for (auto const& ids : s->ids) distinct.insert(ids.begin(), ids.end());
+  Problem p;
+  p.entries = total;
+  p.bytes = packed_bytes + (n + distinct.size()) * 8 * row_stride(size.dim) + 12 * total;
+  p.run = [s, size](Stream& on) {
+    kernels::MergeGradients const merge{s->lists,  size.dim, s->marks.ref(), ++s->epoch,
+                                        s->merged, s->sums,  s->count,       s->bad_row};
+    kernels::merge_gradients(on, {&merge, 1});
+  };
+  auto const got = [s](Stream& on) {
+    std::size_t const count = to_host(on, s->count.view())[0];
+    return std::pair(to_host(on, s->merged.view().slice(0, count)), to_host(on, s->sums.view().slice(0, count).flat()));
+  };
+  p.wrong = [s, got, size](Stream& on) {
+    std::size_t const stride = row_stride(size.dim);
+    Ids ids;
+    IntegerView sums;
+    std::map<std::uint32_t, std::size_t> slots;
+    for (std::size_t l = 0; l < s->ids.size(); ++l) {
+      for (std::size_t i = 0; i < s->ids[l].size(); ++i) {
+        auto const [slot, is_new] = slots.emplace(s->ids[l][i], ids.size());
+        if (is_new) ids.push_back(s->ids[l][i]);
+        sums.resize(ids.size() * stride, 0);
+        for (std::size_t j = 0; j < stride; ++j) sums[slot->second * stride + j] += s->words[l][i * stride + j];
+      }
+    }
+    auto const [got_ids, got_sums] = got(on);
+    return differ("ids", got_ids, ids) + differ("sums", got_sums, sums) +
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
+  };
+  p.bits = [got](Stream& on) {
+    auto const [ids, sums] = got(on);
+    return bytes_of(ids) + bytes_of(sums);
+  };
+  return p;
+}
+
 constexpr KernelCase kCases[] = {
     {"pack_sums", pack_sums},
     {"add_packed_sums", add_packed_sums},
+    {"merge_gradients", merge_gradients},
 };
 
 }  // namespace
