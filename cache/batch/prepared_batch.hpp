@@ -54,11 +54,11 @@ struct PreparedPart {
   // Set in progress(). This rank's rows get their numbers when the routes of the batch are known, replicas before their
   // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
-  // The positions in this batch of rows that other ranks hold. List q has the rows that rank q holds: lists[q] ..
+  // The positions in this batch of rows that other ranks own. List q has the rows that rank q owns: lists[q] ..
   // lists[q + 1] - 1. Until the routes are known, it has the rows whose home is rank q, in the order of the intent.
   Array<std::uint32_t> remote_positions;
   std::vector<std::uint32_t> lists;  // (ranks + 1)
-  // The positions of the rows that this rank holds, if they are not the rows of its home.
+  // The positions of the rows that this rank owns, if they are not the rows of its home.
   std::optional<Array<std::uint32_t>> local_positions;
   // If rows are away from their homes: list q has list_rows[q * ranks + h] rows with home h, in ascending order of h.
   std::vector<std::uint32_t> list_rows;

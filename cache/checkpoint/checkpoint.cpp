@@ -72,9 +72,9 @@ void keep_rows(std::vector<T>& column, std::vector<bool> const& own, std::size_t
   column.resize(kept * width);
 }
 
-void keep_held(HostRowChunk& chunk, std::size_t dim, std::size_t state_columns, TableId table, HoldsRow const& holds) {
+void keep_owned(HostRowChunk& chunk, std::size_t dim, std::size_t state_columns, TableId table, OwnsRow const& owns) {
   std::vector<bool> own;
-  for (Key const key : chunk.keys) own.push_back(holds(table, key));
+  for (Key const key : chunk.keys) own.push_back(owns(table, key));
   keep_rows(chunk.keys, own, 1);
   keep_rows(chunk.lifecycle, own, kernels::kLifecycleWords);
   keep_rows(chunk.values, own, dim);
@@ -143,7 +143,7 @@ FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesyst
   return writer.finish();
 }
 
-void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, HoldsRow const& holds) {
+void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, OwnsRow const& owns) {
   FileReader reader(path);
   for (auto t = reader.get<std::uint32_t>(); t != kEnd; t = reader.get<std::uint32_t>()) {
     GPUPS_REQUIRE(t < tables.size(),
@@ -159,7 +159,7 @@ void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const&
     GPUPS_REQUIRE(rows <= kRowsPerChunk, "'{}' has a chunk of {} rows (the maximum is {}): use another checkpoint",
                   path.string(), rows, kRowsPerChunk);
     auto chunk = read_chunk(reader, kind, rows, table);
-    keep_held(chunk, table.dim(), table.state_columns(), TableId{t}, holds);
+    keep_owned(chunk, table.dim(), table.state_columns(), TableId{t}, owns);
     if (!chunk.keys.empty()) table.wait_write(stream, to_device_chunk(stream, chunk, table.dim()));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a checkpoint that hold rows. Each rank writes its rows to one file. To restore, each rank reads all
-// files and keeps the rows that it holds.
+// files and keeps the rows that it owns.
 //
 // A file is a list of chunks. A chunk has: table (u32), kind (u32), rows (u64), keys (u64 each) and lifecycle words (2
 // x u32 each). A chunk of kind 0 has rows that exist, and continues with values (dim each, of the table's data type)
@@ -24,9 +24,9 @@ namespace gpups::cache {
 // Error if the file cannot be written.
 FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesystem::path const& path);
 
-// Adds those rows of the file to `tables` that this rank holds. Waits for `stream`. Throws Error for an invalid file.
+// Adds those rows of the file to `tables` that this rank owns. Waits for `stream`. Throws Error for an invalid file.
 // REQUIRES: the file's checksum is verified, and the tables have the options of the manifest.
-void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, HoldsRow const& holds);
+void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, OwnsRow const& owns);
 
 // Reads the blobs of a manifest, and verifies their checksums. Throws Error.
 std::vector<Blob> read_blobs_of(std::filesystem::path const& folder, Manifest const& manifest);

@@ -87,27 +87,27 @@ std::vector<PlacedRow> rows_away(Directories const& placement) {
   std::vector<PlacedRow> rows;
   for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
     for (auto const& [key, entry] : placement.directories[t].list()) {
-      rows.push_back({TableId{t}, key, entry.holder, entry.reason, entry.since});
+      rows.push_back({TableId{t}, key, entry.owner, entry.reason, entry.since});
     }
   }
   return rows;
 }
 
-// The rows that a rank holds after a restore: those of its home that are not away, and those of `away_`.
+// The rows that a rank owns after a restore: those of its home that are not away, and those of `away_`.
 class RestoredPlacement {
  public:
   explicit RestoredPlacement(Engine& engine) : engine_(engine), away_(engine.tables().size()) {}
 
-  // Takes over the placement of a file. Rows whose holder does not exist any more return to their homes.
+  // Takes over the placement of a file. Rows whose owner does not exist any more return to their homes.
   void place(std::vector<PlacedRow> const& rows) {
     for (auto const& row : rows) {
       Rank const home = home_of(row.key);
-      if (number(row.holder) >= static_cast<std::uint32_t>(engine_.ranks()) || row.holder == home) continue;
+      if (number(row.owner) >= static_cast<std::uint32_t>(engine_.ranks()) || row.owner == home) continue;
       engine_.placement().any_moved = true;
-      if (row.holder == engine_.rank()) away_[number(row.table)].insert(row.key);
+      if (row.owner == engine_.rank()) away_[number(row.table)].insert(row.key);
       if (home != engine_.rank()) continue;
       engine_.placement().directories[number(row.table)].set(View<Key const>(&row.key, 1, Device::host()),
-                                                             {&row.holder, 1}, home, row.since, row.reason);
+                                                             {&row.owner, 1}, home, row.since, row.reason);
     }
   }
   bool contains(TableId table, Key key) const {
@@ -237,17 +237,17 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
   wait_collective_call(engine, Timeout::kNone, [&] {
     engine.wait_invoke([&](Stream& stream) {
       RestoredPlacement restored(engine);
-      auto const holds = [&](TableId table, Key key) { return restored.contains(table, key); };
+      auto const owns = [&](TableId table, Key key) { return restored.contains(table, key); };
       for (auto const& file : manifest.placement) {
         restored.place(read_placement(folder / manifest.folder / file.name, engine.tables().size()));
       }
       for (auto const& file : manifest.rows) {
-        read_rows(stream, engine.tables(), folder / manifest.folder / file.name, holds);
+        read_rows(stream, engine.tables(), folder / manifest.folder / file.name, owns);
       }
       std::vector<std::size_t> dims;
       for (auto const& table : engine.tables()) dims.push_back(table->dim());
       for (auto const& file : manifest.residuals) {
-        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims), holds);
+        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims), owns);
       }
     });
     return std::string();

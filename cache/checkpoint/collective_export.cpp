@@ -65,8 +65,8 @@ std::shared_ptr<RowRequest> wait_look_up(Engine& engine, TableId table, std::spa
   engine.wait_invoke([&](Stream& stream) {
     std::vector<Rank> const homes(keys.size(), engine.rank());
     std::vector<std::uint32_t> positions;
-    request = make_held_request(stream, RowRequest::Kind::kLookup, table, keys, homes,
-                                engine.tables()[number(table)]->dim(), 0, engine.ranks(), positions);
+    request = make_owned_request(stream, RowRequest::Kind::kLookup, table, keys, homes,
+                                 engine.tables()[number(table)]->dim(), 0, engine.ranks(), positions);
   });
   engine.begin_rows(request);
   engine.wait_rows(*request);

@@ -12,7 +12,7 @@ FileChecksum write_placement(std::vector<PlacedRow> const& rows, std::filesystem
   writer.put(std::uint64_t{rows.size()});
   for (auto const& row : rows) {
     writer.put(std::uint32_t{number(row.table)});
-    writer.put(std::uint32_t{number(row.holder)});
+    writer.put(std::uint32_t{number(row.owner)});
     writer.put(std::uint64_t{number(row.key)});
     writer.put(std::int64_t{number(row.since)});
     writer.put(static_cast<std::uint8_t>(row.reason));
@@ -27,7 +27,7 @@ std::vector<PlacedRow> read_placement(std::filesystem::path const& path, std::si
   for (std::uint64_t i = 0; i < count; ++i) {
     PlacedRow row;
     row.table = TableId{reader.get<std::uint32_t>()};
-    row.holder = Rank{reader.get<std::uint32_t>()};
+    row.owner = Rank{reader.get<std::uint32_t>()};
     row.key = Key{reader.get<std::uint64_t>()};
     row.since = Clock{reader.get<std::int64_t>()};
     auto const reason = reader.get<std::uint8_t>();

@@ -14,7 +14,7 @@ namespace gpups::cache {
 struct PlacedRow {
   TableId table{};
   Key key{};
-  Rank holder{};
+  Rank owner{};
   PlacementReason reason{};
   Clock since{};
 };

@@ -36,10 +36,9 @@ void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, 
 void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes) try {
   for (auto const& route : routes) {
     auto& pending = state_.batches.at(route.clock);
-    auto& holders = pending.routes[home];
+    auto& owners = pending.routes[home];
     for (std::size_t p = 0; p < route.away.size(); ++p) {
-      holders.push_back(
-          decode_route(bytes, pending.batch->parts[p].list_size(home), route.away[p], home, state_.ranks));
+      owners.push_back(decode_route(bytes, pending.batch->parts[p].list_size(home), route.away[p], home, state_.ranks));
     }
   }
   if (!bytes.empty()) throw comm::WireError("more bytes than its routes need");
@@ -50,12 +49,12 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
 // Returns true if a row of this part is away from its home.
 bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) const {
   return std::any_of(pending.routes.begin(), pending.routes.end(), [=](auto const& route) {
-    auto const& [home, holders] = route;
-    return std::any_of(holders[part].begin(), holders[part].end(), [=](Rank holder) { return holder != home; });
+    auto const& [home, owners] = route;
+    return std::any_of(owners[part].begin(), owners[part].end(), [=](Rank owner) { return owner != home; });
   });
 }
 
-// Replaces the lists by home by lists by holder. Each list has the rows of home 0 first, then those of home 1 ...
+// Replaces the lists by home by lists by owner. Each list has the rows of home 0 first, then those of home 1 ...
 void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
   auto& part = pending.batch->parts[p];
   auto& stream = state_.stream;
@@ -72,9 +71,9 @@ void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
     std::vector<std::vector<std::uint32_t>> away(ranks);
     for (std::uint32_t i = 0; i < rows; ++i) {
       std::uint32_t const position = own ? part.homes[h] + i : by_home[part.lists[h] + i];
-      Rank const holder = route == pending.routes.end() ? home : route->second[p][i];
-      (holder == home ? lists[h] : away[number(holder)]).push_back(position);
-      ++part.list_rows[number(holder) * ranks + h];
+      Rank const owner = route == pending.routes.end() ? home : route->second[p][i];
+      (owner == home ? lists[h] : away[number(owner)]).push_back(position);
+      ++part.list_rows[number(owner) * ranks + h];
     }
     for (std::uint32_t q = 0; q < ranks; ++q) {
       std::sort(away[q].begin(), away[q].end(), [&](auto a, auto b) { return keys[a] < keys[b]; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of this rank's batches: collects what homes say about the holders of rows, and makes the lists of each
-// holder.
+// The routes of this rank's batches: collects what homes say about the owners of rows, and makes the lists of each
+// owner.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class BatchRouter {
   // Receives the routes of a message, and then calls `then`. They are part of the section `tag`.
   void receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then);
 
-  // Makes the lists of a batch, when its homes have sent their routes, and finds the rows that this rank holds.
+  // Makes the lists of a batch, when its homes have sent their routes, and finds the rows that this rank owns.
   void wait_route(PendingBatch& pending);
 
  private:

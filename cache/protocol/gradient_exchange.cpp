@@ -180,7 +180,7 @@ RowSums GradientExchange::wait_decode(Rank from, ReaderPart& part) {
   return {.ids = part.ids, .sums = part.decoded_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
-// Returns the gradients of this rank's batch for the rows that it holds itself.
+// Returns the gradients of this rank's batch for the rows that it owns itself.
 RowSums GradientExchange::wait_local_sums(PreparedPart& part) {
   if (!part.local_positions) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};

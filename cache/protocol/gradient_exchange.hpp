@@ -38,7 +38,7 @@ class GradientExchange {
   void end_step() { local_.clear(); }
 
  private:
-  // Gradients of this rank's batch for rows that it holds, of which some are away from their homes.
+  // Gradients of this rank's batch for rows that it owns, of which some are away from their homes.
   struct LocalSums {
     Array<std::uint32_t> ids;
     Matrix<std::int64_t> sums;

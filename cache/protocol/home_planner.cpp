@@ -26,24 +26,23 @@ std::optional<HomePlanner::Plan> HomePlanner::plan(Rank reader, std::vector<Part
   Plan plan;
   for (auto const& [table, keys] : parts) {
     std::size_t const p = plan.here.size();
-    auto const& holders =
-        plan.holders.emplace_back(directories[number(table)].holders(View<Key const>(keys), state_.me));
+    auto const& owners = plan.owners.emplace_back(directories[number(table)].owners(View<Key const>(keys), state_.me));
     auto& here = plan.here.emplace_back(PartKeys{table, {}});
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (holders[i] == state_.me) {
+      if (owners[i] == state_.me) {
         here.keys.push_back(keys[i]);
         continue;
       }
       plan.any_away = true;
-      if (holders[i] == reader) continue;  // the route is enough
-      auto& away = plan.forwards[holders[i]];
+      if (owners[i] == reader) continue;  // the route is enough
+      auto& away = plan.forwards[owners[i]];
       if (away.empty()) {
         for (auto const& part : parts) away.push_back({part.table, {}});
       }
       away[p].keys.push_back(keys[i]);
     }
   }
-  for (auto& [holder, away] : plan.forwards) {
+  for (auto& [owner, away] : plan.forwards) {
     for (auto& part : away) sort_keys(part.keys);
   }
   if (!plan.any_away) return std::nullopt;
@@ -57,19 +56,19 @@ void HomePlanner::queue(Rank reader, Clock clock, Plan plan) {
     routes.routes.push_back(route.routes[0]);
     routes.bytes->insert(routes.bytes->end(), route.bytes->begin(), route.bytes->end());
   }
-  for (auto& [holder, parts] : plan.forwards) forwards_[holder].push_back({reader, clock, std::move(parts)});
+  for (auto& [owner, parts] : plan.forwards) forwards_[owner].push_back({reader, clock, std::move(parts)});
 }
 
-OutgoingForwards HomePlanner::wait_take_forwards(Rank holder) {
+OutgoingForwards HomePlanner::wait_take_forwards(Rank owner) {
   OutgoingForwards outgoing;
-  auto const queued = forwards_.extract(holder);
+  auto const queued = forwards_.extract(owner);
   if (queued.empty()) return outgoing;
   for (auto const& [reader, clock, parts] : queued.mapped()) {
     outgoing.forwards.push_back(forward_of(reader, clock, parts));
     for (auto const& [table, keys] : parts) {
       if (keys.empty()) continue;
       auto const capacity = state_.table(table).options().dictionary_keys / static_cast<std::size_t>(state_.ranks - 1);
-      auto& dictionary = encoders_.try_emplace({holder, table}, capacity).first->second;
+      auto& dictionary = encoders_.try_emplace({owner, table}, capacity).first->second;
       dictionary.wait_encode_keys(state_.on_host, View<Key const>(keys), clock, state_.round.clock(), *outgoing.bytes);
     }
   }
@@ -95,8 +94,8 @@ OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Rank reader, Clock 
 OutgoingRoutes HomePlanner::encode_route(Clock clock, Plan const& plan) const {
   OutgoingRoutes outgoing;
   auto& route = outgoing.routes.emplace_back(Route{.clock = clock, .away = {}});
-  for (auto const& holders : plan.holders) {
-    route.away.push_back(cache::encode_route(holders, state_.me, *outgoing.bytes));
+  for (auto const& owners : plan.owners) {
+    route.away.push_back(cache::encode_route(owners, state_.me, *outgoing.bytes));
   }
   return outgoing;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A home's plan for the batches that ranks announce to it: which rank holds each row. Holders of rows that are away get
+// A home's plan for the batches that ranks announce to it: which rank owns each row. Owners of rows that are away get
 // the keys as forwards, and readers get routes.
 #pragma once
 
@@ -20,7 +20,7 @@ struct PartKeys {
   std::vector<Key> keys;
 };
 
-// Forwards to one holder, with their keys in the format of key_coding.hpp.
+// Forwards to one owner, with their keys in the format of key_coding.hpp.
 struct OutgoingForwards {
   std::vector<Forward> forwards{};
   std::shared_ptr<std::vector<std::uint8_t>> bytes = std::make_shared<std::vector<std::uint8_t>>();
@@ -38,20 +38,20 @@ class HomePlanner {
   // `state` must outlive this object.
   explicit HomePlanner(RoundState& state) : state_(state) {}
 
-  // The rows of one batch with this home. `here` has the keys of the rows that this rank holds, by part.
+  // The rows of one batch with this home. `here` has the keys of the rows that this rank owns, by part.
   struct Plan {
     std::vector<PartKeys> here;
-    std::vector<std::vector<Rank>> holders;          // by part: of each key of the list
-    std::map<Rank, std::vector<PartKeys>> forwards;  // by holder, without the reader: by part, ascending
+    std::vector<std::vector<Rank>> owners;           // by part: of each key of the list
+    std::map<Rank, std::vector<PartKeys>> forwards;  // by owner, without the reader: by part, ascending
     bool any_away = false;
   };
-  // Decides where the rows of a reader's batch are read. Returns nullopt if this rank holds all of them.
+  // Decides where the rows of a reader's batch are read. Returns nullopt if this rank owns all of them.
   std::optional<Plan> plan(Rank reader, std::vector<PartKeys> const& parts);
 
   // Queues a plan for the next refresh phase.
   void queue(Rank reader, Clock clock, Plan plan);
-  // Take what is queued for a rank. wait_take_forwards() encodes the keys, with the dictionary of the holder.
-  OutgoingForwards wait_take_forwards(Rank holder);
+  // Take what is queued for a rank. wait_take_forwards() encodes the keys, with the dictionary of the owner.
+  OutgoingForwards wait_take_forwards(Rank owner);
   OutgoingRoutes take_routes(Rank reader);
 
   // Encode a plan for a late fetch, which is not ordered with the rounds.
@@ -66,7 +66,7 @@ class HomePlanner {
   };
 
   RoundState& state_;
-  std::map<Rank, std::vector<QueuedForward>> forwards_;  // by holder
+  std::map<Rank, std::vector<QueuedForward>> forwards_;  // by owner
   std::map<Rank, OutgoingRoutes> routes_;                // by reader
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
 };

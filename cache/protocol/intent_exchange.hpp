@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The intents of batches: announces the keys of this rank's batches to their homes, and finds the rows of the keys that
-// other ranks announce, or that homes forward because this rank holds the rows.
+// other ranks announce, or that homes forward because this rank owns the rows.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class IntentExchange {
   // Sends the encoded keys of intents.
   void send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
 
-  // Receives the intents of a message of the gradient phase, finds the rows that this rank holds, and queues forwards
+  // Receives the intents of a message of the gradient phase, finds the rows that this rank owns, and queues forwards
   // and routes for the others. Then calls `then`.
   void receive(Rank from, Message const& message, std::function<void()> then);
-  // The same for a late fetch. then: called with the keys of all rows, by part; only those of rows that this rank holds
+  // The same for a late fetch. then: called with the keys of all rows, by part; only those of rows that this rank owns
   // have been found.
   void receive_late(Rank from, Message const& message, std::function<void(std::optional<HomePlanner::Plan>)> then);
   // Receives the forwards of a message, and calls `then` when their rows are found.

@@ -14,10 +14,10 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::P
   if (own) {
     auto const id = next_fetch_++;
     auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
-    pending.routes[state_.me] = own->holders;
-    expect_holders(fetch, pending);
+    pending.routes[state_.me] = own->owners;
+    expect_owners(fetch, pending);
     forward(state_.me, id, clock, *own);
-    for (auto const& [holder, parts] : own->forwards) {
+    for (auto const& [owner, parts] : own->forwards) {
       for (auto const& part : parts) keys_ += part.keys.size();
     }
     ++pending.fetches;
@@ -39,13 +39,13 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::P
   try_read(clock);
 }
 
-// Adds the other holders of a fetch to the ranks that must answer.
-void LateFetches::expect_holders(Fetch& fetch, PendingBatch const& pending) {
+// Adds the other owners of a fetch to the ranks that must answer.
+void LateFetches::expect_owners(Fetch& fetch, PendingBatch const& pending) {
   auto const route = pending.routes.find(fetch.home);
   if (route == pending.routes.end()) return;
-  for (auto const& holders : route->second) {
-    for (Rank const holder : holders) {
-      if (holder != fetch.home && holder != state_.me) fetch.unanswered.insert(holder);
+  for (auto const& owners : route->second) {
+    for (Rank const owner : owners) {
+      if (owner != fetch.home && owner != state_.me) fetch.unanswered.insert(owner);
     }
   }
 }
@@ -68,7 +68,7 @@ void LateFetches::on_answer(Rank from, Message const& message) {
   router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
     auto& fetch = fetches_.at(id);
     fetch.routed = true;
-    expect_holders(fetch, state_.batches.at(fetch.clock));
+    expect_owners(fetch, state_.batches.at(fetch.clock));
     try_read(fetch.clock);
   });
 }
@@ -111,18 +111,18 @@ std::vector<Rank> LateFetches::pending_peers(Clock step) const {
 
 // -- requests of other ranks --
 
-// Sends the keys of rows that are away to their holders, which answer the reader.
+// Sends the keys of rows that are away to their owners, which answer the reader.
 void LateFetches::forward(Rank reader, std::uint64_t id, Clock clock, HomePlanner::Plan const& plan) {
-  for (auto const& [holder, parts] : plan.forwards) {
+  for (auto const& [owner, parts] : plan.forwards) {
     auto const outgoing = HomePlanner::wait_encode_late(state_.on_host, reader, clock, parts);
     auto const forward_id = next_forward_++;
-    state_.messenger.send(holder, {.kind = MessageKind::kLateForward,
-                                   .clock = clock,
-                                   .id = id,
-                                   .forward_id = forward_id,
-                                   .forwards = outgoing.forwards,
-                                   .key_bytes = outgoing.bytes->size()});
-    state_.messenger.send_data(state_.on_host, holder, tag(Section::kLateForwardKeys, forward_id, 0),
+    state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
+                                  .clock = clock,
+                                  .id = id,
+                                  .forward_id = forward_id,
+                                  .forwards = outgoing.forwards,
+                                  .key_bytes = outgoing.bytes->size()});
+    state_.messenger.send_data(state_.on_host, owner, tag(Section::kLateForwardKeys, forward_id, 0),
                                outgoing.bytes->data(), outgoing.bytes->size(), &Traffic::late_fetches, outgoing.bytes);
   }
 }

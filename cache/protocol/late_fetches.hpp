@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Late fetches, for batches that were announced too late for the refreshes of a round. The reader requests the rows
-// from their homes at once. A home answers for the rows that it holds, and forwards the others to their holders, which
+// from their homes at once. A home answers for the rows that it owns, and forwards the others to their owners, which
 // answer too. Each answers as soon as the step before the batch is applied there.
 #pragma once
 
@@ -30,7 +30,7 @@ class LateFetches {
         values_(values),
         arrived_(std::move(arrived)) {}
 
-  // Requests the rows of a batch. own: the plan for the rows of this home; nullopt: this rank holds them. Waits for the
+  // Requests the rows of a batch. own: the plan for the rows of this home; nullopt: this rank owns them. Waits for the
   // stream.
   void wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own);
   // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
@@ -69,7 +69,7 @@ class LateFetches {
   void on_forward(Rank home, Message const& message);
   void on_answer(Rank from, Message const& message);
   void wait_answer(LateRequest request, OutgoingRoutes const& routes);
-  void expect_holders(Fetch& fetch, PendingBatch const& pending);
+  void expect_owners(Fetch& fetch, PendingBatch const& pending);
   void try_read(Clock clock);
   void read(Answer const& answer);
 

@@ -247,12 +247,12 @@ void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::share
 
 void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std::function<void()> then) {
   auto const& directory = placement_.directories[number(rows.table)];
-  bool const by_holder = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
-  if (by_holder && !directory.empty()) {
+  bool const by_owner = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
+  if (by_owner && !directory.empty()) {
     auto const keys = to_host(stream_, rows.keys);
-    auto const holders = directory.holders(View<Key const>(keys), me_);
-    if (std::any_of(holders.begin(), holders.end(), [this](Rank holder) { return holder != me_; })) {
-      return wait_serve_away(kind, rows, holders, std::move(then));
+    auto const owners = directory.owners(View<Key const>(keys), me_);
+    if (std::any_of(owners.begin(), owners.end(), [this](Rank owner) { return owner != me_; })) {
+      return wait_serve_away(kind, rows, owners, std::move(then));
     }
   }
   if (!rows.keys.empty()) wait_serve_here(reader, kind, rows);
@@ -292,23 +292,23 @@ void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
   for (Key const key : to_host(stream_, rows.keys)) {
     auto const known = placement_.directories[number(rows.table)].find(key);
-    auto const entry = known.value_or(Directory::Entry{.holder = me_});
+    auto const entry = known.value_or(Directory::Entry{.owner = me_});
     auto const since = static_cast<std::uint64_t>(number(entry.since));
-    words.insert(words.end(), {number(entry.holder), static_cast<std::uint32_t>(entry.reason),
+    words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
                                static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});
   }
   copy<std::uint32_t>(stream_, rows.words, View<std::uint32_t const>(words));
   stream_.wait();  // `words` ends here
 }
 
-// Asks the holders of all rows, this rank included, and copies their answers. Erased rows are not away any more.
-void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<Rank> const& holders,
+// Asks the owners of all rows, this rank included, and copies their answers. Erased rows are not away any more.
+void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<Rank> const& owners,
                                      std::function<void()> then) {
   auto& shard = *tables_[number(rows.table)];
   auto const keys = to_host(stream_, rows.keys);
   std::vector<std::uint32_t> order;
   auto const request =
-      make_held_request(stream_, kind, rows.table, keys, holders, shard.dim(), shard.state_columns(), ranks_, order);
+      make_owned_request(stream_, kind, rows.table, keys, owners, shard.dim(), shard.state_columns(), ranks_, order);
   std::vector<std::uint32_t> places(order.size());  // of each key in the request
   for (std::uint32_t j = 0; j < order.size(); ++j) places[order[j]] = j;
   auto const positions = std::make_shared<Array<std::uint32_t>>(to_device(stream_, places));

@@ -29,7 +29,7 @@ struct GatherRequest {
 };
 
 // Sends the requests of this rank, serves those of other ranks, and receives replies. A home that is asked for rows
-// that are away asks their holders, and answers when they have answered. For the thread that makes progress. A request
+// that are away asks their owners, and answers when they have answered. For the thread that makes progress. A request
 // that was passed to begin() must not be used by other threads until its `done` is set. Throws PeerError for invalid
 // messages.
 class RequestHandler {
@@ -81,7 +81,7 @@ class RequestHandler {
   // Serves rows, and calls `then` when it is done, which may be later if rows are away.
   void wait_serve(Rank reader, RowRequest::Kind kind, Served const& rows, std::function<void()> then);
   void wait_serve_here(Rank reader, RowRequest::Kind kind, Served const& rows);
-  void wait_serve_away(RowRequest::Kind kind, Served const& rows, std::vector<Rank> const& holders,
+  void wait_serve_away(RowRequest::Kind kind, Served const& rows, std::vector<Rank> const& owners,
                        std::function<void()> then);
   void wait_describe(Served const& rows);
   void answer(Rank reader, std::uint64_t id, RowRequest::Kind kind, std::shared_ptr<ServedRequest> const& served);

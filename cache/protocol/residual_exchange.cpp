@@ -13,10 +13,10 @@ namespace gpups::cache {
 namespace {
 
 // Returns the selected rows of a chunk.
-ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, HoldsRow const& holds) {
+ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, OwnsRow const& owns) {
   ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
   for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
-    if (!holds(chunk.table, chunk.keys[i])) continue;
+    if (!owns(chunk.table, chunk.keys[i])) continue;
     own.keys.push_back(chunk.keys[i]);
     auto const marks = chunk.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
     own.marks.insert(own.marks.end(), marks, marks + kernels::kResidualMarks);
@@ -190,7 +190,7 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   for (auto const& chunk : restored_) file.chunks.push_back(chunk);
 }
 
-void ResidualExchange::wait_load(ResidualFile const& file, HoldsRow const& holds) {
+void ResidualExchange::wait_load(ResidualFile const& file, OwnsRow const& owns) {
   samples_ = file.samples;
   bool const same_ranks = file.writers == static_cast<std::uint32_t>(state_.ranks);
   if (same_ranks && file.writer == state_.me) resends_all_values_ = file.resends_all_values;
@@ -200,7 +200,7 @@ void ResidualExchange::wait_load(ResidualFile const& file, HoldsRow const& holds
       if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
-    auto own = select_rows(chunk, options.dim, holds);
+    auto own = select_rows(chunk, options.dim, owns);
     own.peer = state_.me;
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }

@@ -57,13 +57,13 @@ class ResidualExchange {
 
   // Drops the residuals of erased rows. keys: distinct. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys) { residuals_.wait_drop(state_.stream, table, keys); }
-  // Keeps the residuals of rows that move to rank `to`: those of this rank, if it is the new holder, are added by the
+  // Keeps the residuals of rows that move to rank `to`: those of this rank, if it is the new owner, are added by the
   // next applied step. Call it between steps.
   void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
   // Fills in this rank's file of a checkpoint, but for its mirrors. Call it between steps.
   void wait_save(ResidualFile& file) const;
   // Loads this rank's share of one rank's file; see RoundExecutor::wait_load_residuals().
-  void wait_load(ResidualFile const& file, HoldsRow const& holds);
+  void wait_load(ResidualFile const& file, OwnsRow const& owns);
 
  private:
   // Flushed residuals of rows of this shard, from one rank.

@@ -33,7 +33,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
 
 // -- batches --
 
-// Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it holds all of them.
+// Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it owns all of them.
 std::optional<HomePlanner::Plan> RoundExecutor::wait_plan_own(PreparedBatch::Impl const& batch) {
   if (!state_.placement.any_moved) return std::nullopt;
   std::vector<PartKeys> keys;
@@ -67,7 +67,7 @@ void RoundExecutor::announce(BatchPtr const& batch) {
   } else {
     intents_.wait_queue(*batch);
     if (own) {
-      pending.routes[state_.me] = own->holders;
+      pending.routes[state_.me] = own->owners;
       planner_.queue(state_.me, batch->clock, *own);
     }
     if (!placement.any_moved) router_.wait_route(pending);
@@ -121,7 +121,7 @@ void RoundExecutor::end_step(BatchPtr const& batch, std::uint32_t signal) {
 
 void RoundExecutor::begin_round() {
   if (ended_.empty() || state_.round.phase() != Round::Phase::kTraining) return;
-  // The batch was pushed without wait_ready(), and holders are still sending its rows: the round must wait for these.
+  // The batch was pushed without wait_ready(), and owners are still sending its rows: the round must wait for these.
   auto const place = state_.batches.find(state_.round.clock());
   if (place != state_.batches.end() && place->second.fetches > 0) return;
   auto const [batch, signal, flush_residuals] = std::move(ended_.front());
@@ -289,8 +289,8 @@ void RoundExecutor::wait_move(TableId table, std::vector<Key> const& keys, Rank 
   if (state_.table(table).sends_deltas()) values_.wait_drop(table, to_device(state_.stream, keys));
 }
 
-void RoundExecutor::wait_load_residuals(ResidualFile const& file, HoldsRow const& holds) {
-  residuals_.wait_load(file, holds);
+void RoundExecutor::wait_load_residuals(ResidualFile const& file, OwnsRow const& owns) {
+  residuals_.wait_load(file, owns);
   if (file.writers == static_cast<std::uint32_t>(state_.ranks)) values_.wait_load(file);
 }
 

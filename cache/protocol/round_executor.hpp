@@ -28,7 +28,7 @@ class RoundExecutor {
                 Directories& placement);
 
   // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
-  // fetches the values of the rows that this rank does not hold at once (late fetch).
+  // fetches the values of the rows that this rank does not own at once (late fetch).
   void announce(BatchPtr const& batch);
   // Ends the next step of the training thread. batch: the pushed batch, null if the step had none. If the round of an
   // earlier step is still in progress, the step waits in a queue.
@@ -52,17 +52,17 @@ class RoundExecutor {
   // Call it between steps.
   ResidualFile wait_save_residuals() const;
   // Loads this rank's share of one rank's file. If the number of ranks is that of the checkpoint, each rank continues
-  // with its own residuals and mirrors. Otherwise holders take over the residuals of their rows, which the next applied
+  // with its own residuals and mirrors. Otherwise owners take over the residuals of their rows, which the next applied
   // step adds, and mirrors start from initial values. Call it for the files of all ranks. REQUIRES: there are no other
   // residuals or mirrors.
-  void wait_load_residuals(ResidualFile const& file, HoldsRow const& holds);
+  void wait_load_residuals(ResidualFile const& file, OwnsRow const& owns);
 
   // Returns true if no ended step waits for its round.
   bool idle() const { return ended_.empty(); }
   // Returns the ranks that have not answered the late fetches of this rank for `step`.
   std::vector<Rank> pending_peers(Clock step) const { return late_fetches_.pending_peers(step); }
 
-  // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks hold.
+  // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks own.
   std::uint64_t late_keys() const { return late_fetches_.keys(); }
   std::uint64_t remote_keys() const { return state_.remote_keys; }
 

@@ -2,9 +2,9 @@
 // What the parts of the protocol of rounds share on one rank: the batches of this rank, and the lists of rows that
 // other ranks read from it.
 //
-// The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and holder, both ends have
+// The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and owner, both ends have
 // the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
-// its rows by home. The rows that the home itself holds have the order of the intent or, if rows share scales
+// its rows by home. The rows that the home itself owns have the order of the intent or, if rows share scales
 // (cache/wire/row_format.hpp), the ascending order of their keys; the rows that are away always have that order.
 #pragma once
 
@@ -30,10 +30,10 @@ struct PendingBatch {
   BatchPtr batch;
   bool sent = false;     // its intents were sent, with a round or as late fetches
   bool is_late = false;  // they were sent as late fetches
-  // From each home: the holder of each row of its intent, by part. No entry: it holds all of these rows itself.
+  // From each home: the owner of each row of its intent, by part. No entry: it owns all of these rows itself.
   std::map<Rank, std::vector<std::vector<Rank>>> routes{};
-  bool routed = false;    // the lists of holders are complete
-  bool placed = false;    // rows that other ranks hold have replicas
+  bool routed = false;    // the lists of owners are complete
+  bool placed = false;    // rows that other ranks own have replicas
   std::size_t fetches{};  // late fetches whose values have not arrived
 };
 
@@ -82,7 +82,7 @@ struct RoundState {
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};             // the batch whose round is in progress; null if the step has none
-  std::uint64_t remote_keys = 0;  // rows of all routed batches that other ranks hold
+  std::uint64_t remote_keys = 0;  // rows of all routed batches that other ranks own
 
   TableShard& table(TableId id) const { return *tables[number(id)]; }
   // Returns all ranks but this one.

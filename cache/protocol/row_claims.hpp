@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claims of Store::localize() at a home: which ranks want to hold which of its rows, and who gets them.
+// The claims of Store::localize() at a home: which ranks want to own which of its rows, and who gets them.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class RowClaims {
  public:
   // Adds a claim of a rank. keys: distinct.
   void add(Rank claimant, TableId table, std::vector<Key> const& keys);
-  // Returns, for each key that the rank has claimed, the rank that holds the row, or kNoRow if the claimant does not
-  // get it or holds it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
+  // Returns, for each key that the rank has claimed, the rank that owns the row, or kNoRow if the claimant does not
+  // get it or owns it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
   // claimed.
   std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys, Directories& placement,
                                    Rank me, Clock since);

@@ -71,16 +71,16 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
   return request;
 }
 
-std::shared_ptr<RowRequest> make_held_request(Stream& stream, RowRequest::Kind kind, TableId table,
-                                              std::span<Key const> keys, std::span<Rank const> holders, std::size_t dim,
-                                              std::size_t state_columns, int ranks,
-                                              std::vector<std::uint32_t>& positions) {
+std::shared_ptr<RowRequest> make_owned_request(Stream& stream, RowRequest::Kind kind, TableId table,
+                                               std::span<Key const> keys, std::span<Rank const> owners, std::size_t dim,
+                                               std::size_t state_columns, int ranks,
+                                               std::vector<std::uint32_t>& positions) {
   auto request = std::make_shared<RowRequest>();
   request->kind = kind;
   request->table = table;
   std::vector<std::vector<std::uint32_t>> lists(static_cast<std::size_t>(ranks));
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    if (holders[i] != kNoHolder) lists[number(holders[i])].push_back(i);
+    if (owners[i] != kNoOwner) lists[number(owners[i])].push_back(i);
   }
   std::vector<Key> grouped;
   positions.clear();

@@ -18,18 +18,18 @@ namespace gpups::cache {
 inline constexpr std::size_t kWhereWords = 4;
 
 // A request for rows of one table. Keys are grouped by the rank that is asked: their home or, if the home asks for rows
-// that are away, their holder. Except for kLookup they are distinct. While the request is in flight, only the thread
+// that are away, their owner. Except for kLookup they are distinct. While the request is in flight, only the thread
 // that makes progress uses it; then it calls `then` and sets `done`.
 struct RowRequest {
   enum class Kind {
     kLookup,  // values and found marks
     kAssign,  // sets values
     kErase,   // ends rows
-    kClaim,   // tells homes which rows this rank wants to hold; see Store::localize()
-    kGrant,   // words: the rank that holds each claimed row, or kNoRow if this rank does not get it
-    kTake,    // values, found marks and words: the rows, which their holder drops; see TableShard::wait_take()
+    kClaim,   // tells homes which rows this rank wants to own; see Store::localize()
+    kGrant,   // words: the rank that owns each claimed row, or kNoRow if this rank does not get it
+    kTake,    // values, found marks and words: the rows, which their owner drops; see TableShard::wait_take()
     kReturn,  // tells homes that rows are not away any more, because they ended
-    kWhere,   // words: the holder, the reason as a number, and the low and the high half of the first step there
+    kWhere,   // words: the owner, the reason as a number, and the low and the high half of the first step there
   };
 
   Kind kind{};
@@ -71,12 +71,12 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
                                          std::size_t dim, std::size_t state_columns, int ranks,
                                          Array<std::uint32_t>& positions);
 
-// Makes a request for keys whose holders are known. positions: set to the index of each key of the request in `keys`.
-// keys, holders: (n), on the host. A key without a holder, kNoHolder, is left out. Waits for `stream`.
-inline constexpr Rank kNoHolder{0xFFFFFFFF};
-std::shared_ptr<RowRequest> make_held_request(Stream& stream, RowRequest::Kind kind, TableId table,
-                                              std::span<Key const> keys, std::span<Rank const> holders, std::size_t dim,
-                                              std::size_t state_columns, int ranks,
-                                              std::vector<std::uint32_t>& positions);
+// Makes a request for keys whose owners are known. positions: set to the index of each key of the request in `keys`.
+// keys, owners: (n), on the host. A key without an owner, kNoOwner, is left out. Waits for `stream`.
+inline constexpr Rank kNoOwner{0xFFFFFFFF};
+std::shared_ptr<RowRequest> make_owned_request(Stream& stream, RowRequest::Kind kind, TableId table,
+                                               std::span<Key const> keys, std::span<Rank const> owners, std::size_t dim,
+                                               std::size_t state_columns, int ranks,
+                                               std::vector<std::uint32_t>& positions);
 
 }  // namespace gpups::cache

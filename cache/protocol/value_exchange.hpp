@@ -35,7 +35,7 @@ class ValueExchange {
   // Answers a late fetch: sends the values of those of the rows that have this home.
   void wait_send_late(ReaderBatchId const& to, Rank home, Message message);
 
-  // Receives the values that a holder sends for this rank's batch, and then calls `then`. The first call for a batch
+  // Receives the values that an owner sends for this rank's batch, and then calls `then`. The first call for a batch
   // places its replicas. tag: tag(section, number, 0). home: of the rows, for a late fetch; nullopt: the whole list.
   // sent: from the header.
   void receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
@@ -71,7 +71,7 @@ class ValueExchange {
 
   RoundState& state_;
   ResidualExchange const& residuals_;
-  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by holder
+  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
 };
 
 }  // namespace gpups::cache

@@ -5,13 +5,13 @@
 
 namespace gpups::cache {
 
-std::vector<Rank> Directory::holders(View<Key const> keys, Rank home) const {
+std::vector<Rank> Directory::owners(View<Key const> keys, Rank home) const {
   std::vector<Rank> all(keys.size(), home);
   if (empty()) return all;
   std::vector<std::uint32_t> ids(keys.size());
   index_.find(host_, keys, View<std::uint32_t>(ids));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != kernels::kNoRow) all[i] = entries_[ids[i]].holder;
+    if (ids[i] != kernels::kNoRow) all[i] = entries_[ids[i]].owner;
   }
   return all;
 }
@@ -24,16 +24,16 @@ std::optional<Directory::Entry> Directory::find(Key key) const {
   return entries_[id];
 }
 
-void Directory::set(View<Key const> keys, std::span<Rank const> holders, Rank home, Clock since,
+void Directory::set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
                     PlacementReason reason) {
   std::vector<Key> away, back;
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (holders[i] == home) {
+    if (owners[i] == home) {
       back.push_back(keys[i]);
     } else {
       away.push_back(keys[i]);
-      entries.push_back({holders[i], reason, since});
+      entries.push_back({owners[i], reason, since});
     }
   }
   index_.wait_erase(host_, View<Key const>(back));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of one home are. The home of a key is a hash of the key and never changes; the holder of a row is its
+// Where the rows of one home are. The home of a key is a hash of the key and never changes; the owner of a row is its
 // home, unless the row was moved to another rank.
 #pragma once
 
@@ -25,7 +25,7 @@ class Directory {
 
   // What the home knows about a row that is away.
   struct Entry {
-    Rank holder{};
+    Rank owner{};
     PlacementReason reason{};
     Clock since{};
   };
@@ -38,12 +38,12 @@ class Directory {
   std::size_t size() const { return index_.size(); }
   bool empty() const { return size() == 0; }
 
-  // Returns the holder of each key, on the host: `home` for rows that are not away.
-  std::vector<Rank> holders(View<Key const> keys, Rank home) const;
+  // Returns the owner of each key, on the host: `home` for rows that are not away.
+  std::vector<Rank> owners(View<Key const> keys, Rank home) const;
   // Returns what is known about a row; nullopt if it is not away.
   std::optional<Entry> find(Key key) const;
-  // Sets where rows are. keys: (n), distinct, on the host. holders: (n); rows whose holder is `home` are not away.
-  void set(View<Key const> keys, std::span<Rank const> holders, Rank home, Clock since, PlacementReason reason);
+  // Sets where rows are. keys: (n), distinct, on the host. owners: (n); rows whose owner is `home` are not away.
+  void set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
   // Returns all rows that are away, in the order of their keys.
   std::vector<KeyedEntry> list() const;
 
@@ -53,8 +53,8 @@ class Directory {
   std::vector<Entry> entries_;  // by the key's number in the index
 };
 
-// Returns whether this rank holds the row of a key.
-using HoldsRow = std::function<bool(TableId table, Key key)>;
+// Returns whether this rank owns the row of a key.
+using OwnsRow = std::function<bool(TableId table, Key key)>;
 
 // The directories of all tables, by TableId, on one rank.
 struct Directories {

@@ -56,7 +56,7 @@ void wait_move_feedback(cache::Engine& engine, cache::TableShard const& shard, T
 using Kind = cache::RowRequest::Kind;
 
 // All ranks claim rows from the homes. When all have claimed, homes decide who gets each row, and the claimants take
-// the rows from their holders.
+// the rows from their owners.
 void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
   impl_->require_between_steps("localize");
   auto& engine = impl_->engine();
@@ -86,8 +86,8 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
       std::vector<Rank> from;
       for (auto const rank : to_host(own, grant->words.view())) from.push_back(Rank{rank});
       std::vector<std::uint32_t> positions;
-      take = cache::make_held_request(own, Kind::kTake, table, granted, from, shard.dim(), shard.state_columns(),
-                                      ranks(), positions);
+      take = cache::make_owned_request(own, Kind::kTake, table, granted, from, shard.dim(), shard.state_columns(),
+                                       ranks(), positions);
     });
     impl_->wait_request(take);
     engine.wait_invoke([&](Stream& own) {
@@ -114,7 +114,7 @@ RowPlacement Store::where(TableId table, Key key) {
   impl_->wait_request(request);
   engine.wait_invoke([&](Stream& own) {
     auto const words = to_host(own, request->words.view());
-    row.holder = Rank{words[0]};
+    row.owner = Rank{words[0]};
     row.reason = static_cast<PlacementReason>(words[1]);
     row.since = Clock{static_cast<std::int64_t>(words[2] | std::uint64_t{words[3]} << 32)};
   });

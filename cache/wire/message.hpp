@@ -28,7 +28,7 @@ enum class MessageKind : std::uint8_t {
   kErase,           // keys to erase
   kEraseReply,      // the keys are erased
   kSchema,          // the first message: the table options, see schema_check.hpp
-  kLateForward,     // from the home of rows to their holder: the keys of a late fetch
+  kLateForward,     // from the home of rows to their owner: the keys of a late fetch
   kClaim,           // requests that move rows, and their replies; see RowRequest
   kClaimReply,
   kGrant,
@@ -48,7 +48,7 @@ struct IntentPart {
   bool operator==(IntentPart const&) const = default;
 };
 
-// A batch that the sender announces to the home of its keys. The holder of the rows sends their values, and receives
+// A batch that the sender announces to the home of its keys. The owner of the rows sends their values, and receives
 // their gradients, in the order of the encoded keys, so these messages have no keys. If rows share scales
 // (cache/wire/row_format.hpp), the order is the ascending order of the keys instead.
 struct Intent {
@@ -57,7 +57,7 @@ struct Intent {
   bool operator==(Intent const&) const = default;
 };
 
-// The keys of a reader's batch whose rows the receiver holds away from their home, which sends this. Their order is the
+// The keys of a reader's batch whose rows the receiver owns away from their home, which sends this. Their order is the
 // ascending order of the keys; a part without such keys has 0.
 struct Forward {
   Rank reader{};

@@ -13,24 +13,24 @@ std::size_t bitmap_bytes(std::size_t rows) { return (rows + 7) / 8; }
 
 }  // namespace
 
-std::uint64_t encode_route(std::span<Rank const> holders, Rank home, std::vector<std::uint8_t>& wire) {
+std::uint64_t encode_route(std::span<Rank const> owners, Rank home, std::vector<std::uint8_t>& wire) {
   auto const away = static_cast<std::uint64_t>(
-      std::count_if(holders.begin(), holders.end(), [=](Rank holder) { return holder != home; }));
+      std::count_if(owners.begin(), owners.end(), [=](Rank owner) { return owner != home; }));
   if (away == 0) return 0;
   std::size_t const bitmap = wire.size();
-  wire.resize(bitmap + bitmap_bytes(holders.size()), 0);
-  for (std::size_t i = 0; i < holders.size(); ++i) {
-    if (holders[i] == home) continue;
+  wire.resize(bitmap + bitmap_bytes(owners.size()), 0);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i] == home) continue;
     wire[bitmap + i / 8] |= static_cast<std::uint8_t>(1U << i % 8);
-    wire.push_back(static_cast<std::uint8_t>(number(holders[i])));
-    wire.push_back(static_cast<std::uint8_t>(number(holders[i]) >> 8));
+    wire.push_back(static_cast<std::uint8_t>(number(owners[i])));
+    wire.push_back(static_cast<std::uint8_t>(number(owners[i]) >> 8));
   }
   return away;
 }
 
 std::vector<Rank> decode_route(std::string_view& wire, std::uint64_t rows, std::uint64_t away, Rank home, int ranks) {
-  std::vector<Rank> holders(rows, home);
-  if (away == 0) return holders;
+  std::vector<Rank> owners(rows, home);
+  if (away == 0) return owners;
   std::size_t const bitmap = bitmap_bytes(rows);
   if (away > rows || wire.size() < bitmap + 2 * away) throw comm::WireError("fewer bytes than a route needs");
   auto const byte = [&](std::size_t at) { return static_cast<std::uint8_t>(wire[at]); };
@@ -38,14 +38,14 @@ std::vector<Rank> decode_route(std::string_view& wire, std::uint64_t rows, std::
   for (std::size_t i = 0; i < rows; ++i) {
     if ((byte(i / 8) >> i % 8 & 1) == 0) continue;
     if (at == bitmap + 2 * away) throw comm::WireError("a route with more rows than it announces");
-    auto const holder = static_cast<std::uint32_t>(byte(at) | byte(at + 1) << 8);
-    if (holder >= static_cast<std::uint32_t>(ranks)) throw comm::WireError("a route to a rank that does not exist");
-    holders[i] = Rank{holder};
+    auto const owner = static_cast<std::uint32_t>(byte(at) | byte(at + 1) << 8);
+    if (owner >= static_cast<std::uint32_t>(ranks)) throw comm::WireError("a route to a rank that does not exist");
+    owners[i] = Rank{owner};
     at += 2;
   }
   if (at != bitmap + 2 * away) throw comm::WireError("a route with fewer rows than it announces");
   wire.remove_prefix(at);
-  return holders;
+  return owners;
 }
 
 }  // namespace gpups::cache

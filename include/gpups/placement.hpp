@@ -2,7 +2,7 @@
 // Where rows are.
 //
 //   RowPlacement const row = store.where(table, Key{7});
-//   std::printf("rank %u holds key 7 since step %lld\n", number(row.holder), (long long)number(row.since));
+//   std::printf("rank %u owns key 7 since step %lld\n", number(row.owner), (long long)number(row.since));
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ enum class PlacementReason : std::uint8_t {
 
 // Where a row is; see Store::where().
 struct RowPlacement {
-  Rank holder{};  // the rank that has the row's true value and its optimizer state, and updates it
-  Rank home{};    // the rank that knows the holder: a hash of the key, which never changes
-  Clock since{};  // the first step in which the holder has the row; 0 for a row that never moved
+  Rank owner{};   // the rank that has the row's true value and its optimizer state, and updates it
+  Rank home{};    // the rank that knows the owner: a hash of the key, which never changes
+  Clock since{};  // the first step in which the owner has the row; 0 for a row that never moved
   PlacementReason reason{};
 };
 

@@ -321,11 +321,11 @@ class Store {
   // from the index. Errors of erase(). Collective.
   std::size_t expire(TableId table, std::int64_t age);
 
-  // Moves rows to this rank, with their optimizer state and occurrence counts, or lets it hold rows that no step has
-  // used yet. A rank that holds the rows that it uses does not exchange them: use it for a partition of the data that
+  // Moves rows to this rank, with their optimizer state and occurrence counts, or lets it own rows that no step has
+  // used yet. A rank that owns the rows that it uses does not exchange them: use it for a partition of the data that
   // is known before training. keys: (n), may repeat; a rank may give none; if several ranks give a key, the lowest of
   // them gets the row. Rows keep their values, and all results are those of other placements, except with lossy
-  // compression, which the holder of a row does not apply to its own gradients. Throws Error on all ranks if any rank
+  // compression, which the owner of a row does not apply to its own gradients. Throws Error on all ranks if any rank
   // has a prepared batch whose step has not ended. prepare() throws Error during this call. Once rows have moved,
   // batches should be prepared five or more steps ahead if links are slow. Collective.
   void localize(Stream& stream, TableId table, View<Key const> keys);

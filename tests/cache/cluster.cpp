@@ -212,23 +212,23 @@ void erase_and_expire(Store& store, Stream& stream, Workload const& workload, Re
   }
 }
 
-// Moves random rows to this rank; some of them have never been used, and other ranks may want them too. The holders
+// Moves random rows to this rank; some of them have never been used, and other ranks may want them too. The owners
 // that the homes then name are those of a reference.
-void localize(Store& store, Stream& stream, Workload const& workload, std::map<Key, Rank>& holders) {
+void localize(Store& store, Stream& stream, Workload const& workload, std::map<Key, Rank>& owners) {
   auto const step = number(store.clock());
   for (std::uint32_t rank = static_cast<std::uint32_t>(store.ranks()); rank-- > 0;) {
     auto random = generator(workload.seed ^ 0x10CA, static_cast<std::uint64_t>(step), rank);
     std::vector<Key> keys(random() % (workload.keys + 2));
     for (Key& key : keys) key = key_of(random() % (workload.keys + workload.keys / 4));
-    for (Key const key : keys) holders[key] = Rank{rank};  // the lowest rank comes last
+    for (Key const key : keys) owners[key] = Rank{rank};  // the lowest rank comes last
     if (Rank{rank} == store.rank()) store.localize(stream, TableId{0}, to_device(stream, keys));
   }
-  for (auto const& [key, holder] : holders) {
+  for (auto const& [key, owner] : owners) {
     if (number(key) % 3 != 0) continue;
     auto const row = store.where(TableId{0}, key);
-    if (row.holder != holder) {
-      throw std::logic_error(fmt::format("rank {} holds key {} before step {}, not rank {}", number(row.holder),
-                                         number(key), step, number(holder)));
+    if (row.owner != owner) {
+      throw std::logic_error(fmt::format("rank {} owns key {} before step {}, not rank {}", number(row.owner),
+                                         number(key), step, number(owner)));
     }
   }
   store.wait_barrier();
@@ -251,7 +251,7 @@ Outcome train(Group const& group, Workload const& workload) {
   std::deque<std::shared_ptr<Batch>> ahead;
   std::int64_t prepared = 0;
   Matrix<float> const rows(workload.device, workload.keys, 2);
-  std::map<Key, Rank> holders;  // of rows that were localized since the last erase
+  std::map<Key, Rank> owners;  // of rows that were localized since the last erase
 
   for (std::int64_t step = 0; step < workload.steps; ++step) {
     for (; may_prepare(workload, prepared, step); ++prepared) {
@@ -275,9 +275,9 @@ Outcome train(Group const& group, Workload const& workload) {
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
     if (workload.expire_every > 0 && (step + 1) % workload.expire_every == 0)
-      erase_and_expire(store, stream, workload, expected), holders.clear();
+      erase_and_expire(store, stream, workload, expected), owners.clear();
     if (workload.localize_every > 0 && (step + 1) % workload.localize_every == 0)
-      localize(store, stream, workload, holders);
+      localize(store, stream, workload, owners);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
       check_lookup(store, stream, workload, expected);

@@ -187,15 +187,15 @@ TEST(Localize, CheckpointsKeepTheirPlacement) {
   auto const alone = run(1, {});
   for (auto const& [before, after] : {std::pair{3, 3}, std::pair{3, 2}, std::pair{2, 3}, std::pair{3, 1}}) {
     TemporaryFolder const folder;
-    std::vector<Rank> holders(kKeys);
+    std::vector<Rank> owners(kKeys);
     run_ranks(group_of(before), [&](Group const& group) {
       Store store(group, {.threads = 1});
       add_tables(store);
       auto stream = store.make_stream();
       train(store, stream, {.every = 3, .lookahead = 2}, 6);
       for (std::uint64_t k = 0; k < kKeys; ++k) {
-        auto const holder = store.where(TableId{0}, Key{k}).holder;
-        if (store.rank() == Rank{0}) holders[k] = holder;
+        auto const owner = store.where(TableId{0}, Key{k}).owner;
+        if (store.rank() == Rank{0}) owners[k] = owner;
       }
       store.save(folder.path(), {});
       store.wait_barrier();
@@ -206,7 +206,7 @@ TEST(Localize, CheckpointsKeepTheirPlacement) {
       auto stream = store.make_stream();
       store.restore(folder.path());
       for (std::uint64_t k = 0; before == after && k < kKeys; ++k) {
-        EXPECT_EQ(store.where(TableId{0}, Key{k}).holder, holders[k]) << k;
+        EXPECT_EQ(store.where(TableId{0}, Key{k}).owner, owners[k]) << k;
       }
       train(store, stream, {.lookahead = 3}, kSteps);
       EXPECT_EQ(store.table_hash(), alone.hash) << before << " ranks, then " << after;
@@ -241,7 +241,7 @@ TEST(Localize, RowsThatARankHoldsAreNotExchanged) {
   });
 }
 
-TEST(Localize, WhereTellsHolderHomeAndReason) {
+TEST(Localize, WhereTellsOwnerHomeAndReason) {
   run_ranks(Group::threads(3), [](Group const& group) {
     Store store(group, {.threads = 1});
     store.add_table({.name = "t", .dim = 2});
@@ -249,13 +249,13 @@ TEST(Localize, WhereTellsHolderHomeAndReason) {
     std::vector<Key> const keys{Key{1}, Key{2}, Key{1}};
     store.advance_clock();
     auto const before = store.where(TableId{0}, Key{1});
-    EXPECT_EQ(before.holder, before.home);
+    EXPECT_EQ(before.owner, before.home);
     EXPECT_EQ(before.reason, PlacementReason::kHome);
     // Ranks 1 and 2 both want the rows; the lower rank gets them.
     store.localize(stream, TableId{0}, View<Key const>(keys).slice(0, store.rank() == Rank{0} ? 0 : 3));
     for (auto const key : {Key{1}, Key{2}}) {
       auto const row = store.where(TableId{0}, key);
-      EXPECT_EQ(row.holder, Rank{1});
+      EXPECT_EQ(row.owner, Rank{1});
       EXPECT_EQ(row.reason, row.home == Rank{1} ? PlacementReason::kHome : PlacementReason::kLocalized);
       EXPECT_EQ(row.since, row.home == Rank{1} ? Clock{0} : Clock{1});
     }
@@ -288,7 +288,7 @@ TEST(Localize, AssignAndLookupReachRowsThatAreAway) {
     store.erase(stream, TableId{0}, slice(store.rank() == Rank{1} ? 20 : 0));
     EXPECT_EQ(store.size(TableId{0}), 40U);
     auto const row = store.where(TableId{0}, Key{3});
-    EXPECT_EQ(row.holder, row.home) << "erased rows are at home again";
+    EXPECT_EQ(row.owner, row.home) << "erased rows are at home again";
     store.wait_barrier();
   });
 }
@@ -353,7 +353,7 @@ TEST(Localize, RejectsMisuse) {
     expect_error([&] { store.localize(stream, TableId{0}, View<Key const>(keys)); }, {"between push() and"});
     store.advance_clock();
     store.localize(stream, TableId{0}, View<Key const>(keys));
-    EXPECT_EQ(store.where(TableId{0}, Key{1}).holder, Rank{0});
+    EXPECT_EQ(store.where(TableId{0}, Key{1}).owner, Rank{0});
     store.wait_barrier();
   });
 }
