@@ -13,12 +13,19 @@
 namespace gpups::cache {
 
 void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then) {
+  std::uint64_t bytes_expected = 0;
   for (auto const& route : message.routes) {
     auto const found = state_.batches.find(route.clock);
     if (found == state_.batches.end() || !found->second.sent || found->second.routed ||
         found->second.routes.contains(home) || found->second.batch->parts.size() != route.away.size()) {
       state_.throw_peer_error(home, "sent a route for a batch that was not announced to it");
     }
+    for (std::size_t p = 0; p < route.away.size(); ++p) {
+      bytes_expected += route_bytes(found->second.batch->parts[p].list_size(home), route.away[p]);
+    }
+  }
+  if (message.route_bytes != bytes_expected) {
+    state_.throw_peer_error(home, "sent routes of another size than their rows need");
   }
   auto const bytes = std::make_shared<Array<std::uint8_t>>();
   auto const allocate = [bytes, size = message.route_bytes] {

@@ -2,7 +2,6 @@
 #include "cache/wire/message.hpp"
 
 #include "cache/wire/key_coding.hpp"
-#include "cache/wire/route_coding.hpp"
 #include "comm/wire.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -212,7 +211,6 @@ void check_fields(Message const& message) {
       require(rows <= kernels::kUniqueKeysMax, "a part of a route has too many rows");
     }
   }
-  require(message.route_bytes <= kRouteBytesMax, "a message has more bytes of routes than fit into memory");
 }
 
 // A tag has 4 bits for the section, 12 for the part and 44 for the number: comm::kTagBits together.

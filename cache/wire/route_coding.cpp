@@ -32,7 +32,7 @@ std::vector<Rank> decode_route(std::string_view& wire, std::uint64_t rows, std::
   std::vector<Rank> owners(rows, home);
   if (away == 0) return owners;
   std::size_t const bitmap = bitmap_bytes(rows);
-  if (away > rows || wire.size() < bitmap + 2 * away) throw comm::WireError("fewer bytes than a route needs");
+  if (away > rows || wire.size() < route_bytes(rows, away)) throw comm::WireError("fewer bytes than a route needs");
   auto const byte = [&](std::size_t at) { return static_cast<std::uint8_t>(wire[at]); };
   std::size_t at = bitmap;
   for (std::size_t i = 0; i < rows; ++i) {

@@ -13,8 +13,10 @@
 
 namespace gpups::cache {
 
-// Maximum number of bytes of the routes of a message.
-inline constexpr std::uint64_t kRouteBytesMax = std::uint64_t{1} << 34;
+// Returns the bytes of the route of a part with `rows` rows, of which `away` are away.
+constexpr std::uint64_t route_bytes(std::uint64_t rows, std::uint64_t away) {
+  return away == 0 ? 0 : (rows + 7) / 8 + 2 * away;
+}
 
 // Appends the route of a part to `wire`. owners: of each row. Returns the number of rows that `home` does not own; if
 // there is none, appends nothing.
