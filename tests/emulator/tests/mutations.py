@@ -24,7 +24,7 @@ MUTATIONS = (
     ("barrier", "LinearBackward", KERNELS, "*OnCuda/linear_backward"),
     ("barrier", "pair_rows", KERNELS, "*OnCuda/distance_rows_l1"),
     ("barrier", "RadixSort", KERNELS, "*OnCuda/unique_keys"),
-    ("mask", "FindLaunch", KERNELS, "*OnCuda/find_keys"),
+    ("mask", "SearchedIndex", KERNELS, "*OnCuda/find_keys"),
     ("mask", "GatherPooled", KERNELS, "*OnCuda/pooled_weighted"),
     ("mask", "SumGradients", KERNELS, "*OnCuda/sum_gradients"),
     ("mask", "TopKRows", KERNELS, "*OnCuda/top_k_rows"),
