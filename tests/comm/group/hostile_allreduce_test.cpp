@@ -143,8 +143,8 @@ TEST_F(HostileAllreduce, RejectsTooManyElements) {
 }
 
 TEST_F(HostileAllreduce, RejectsHeaderInStoreMessage) {
-  peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
-  expect_rejected("must not have bytes to gather");
+  peer_.send_bytes(cache::encode({.kind = MessageKind::kLookup}) + encode(sum_of(0, 3).header));
+  expect_rejected("sent an invalid message");
 }
 
 TEST_F(HostileAllreduce, RejectsBytesThatAreNoMessage) {
