@@ -88,7 +88,7 @@ class PackedPlaces {
     if (begun_ == 0) return;
     packed_.size[begun_ - 1] = at_ - packed_.first[begun_ - 1];
     std::size_t const next = packed_aligned(at_);
-    std::memset(at(), 0, next - at_);
+    if (next > at_) std::memset(at(), 0, next - at_);  // without rows there is no memory
     at_ = next;
   }
 
@@ -133,6 +133,7 @@ inline void write_packed_tasks(HostExec ex, std::span<PackSums const> parts, std
     }
     ex.arena->blocks(count, [&](std::size_t t) {
       std::uint8_t const* const begin = written.data() + t * task_bytes;
+      if (size[t] == 0) return;
       if (!stream) return void(std::memcpy(target[t], begin, size[t]));
       store_nontemporal(target[t], begin, size[t]);
       nontemporal_fence();
@@ -140,7 +141,8 @@ inline void write_packed_tasks(HostExec ex, std::span<PackSums const> parts, std
   }
   places.end();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::memcpy(places.widths_of(p), heads.data() + head_at[p], packed_header_bytes(parts[p].order.size()));
+    auto const head = packed_header_bytes(parts[p].order.size());
+    if (head > 0) std::memcpy(places.widths_of(p), heads.data() + head_at[p], head);
   }
 }
 
