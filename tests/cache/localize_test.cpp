@@ -10,6 +10,7 @@
 #include <random>
 
 #include "gpups/gpups.hpp"
+#include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -77,30 +78,6 @@ PreparedBatch prepare(Store& store, Stream& stream, std::int64_t step) {
   return store.prepare(stream, Clock{step}, parts, samples);
 }
 
-// The gradients depend on the values that are read, so a stale value spreads.
-void train_step(Store& store, Stream& stream, PreparedBatch const& batch) {
-  store.wait_ready(batch);
-  std::vector<Matrix<float>> rows, sources;
-  std::vector<MatrixView<float>> views;
-  for (std::uint32_t t = 0; t < kTables; ++t) {
-    rows.emplace_back(Device::host(), batch.rows(t), store.table(TableId{t}).dim);
-    views.push_back(rows.back());
-  }
-  store.pull(stream, batch, views);
-  std::vector<TableGradients> gradients;
-  for (std::uint32_t t = 0; t < kTables; ++t) {
-    sources.emplace_back(Device::host(), batch.entries(t), rows[t].columns());
-    for (std::size_t e = 0; e < batch.entries(t); ++e) {
-      for (std::size_t j = 0; j < rows[t].columns(); ++j) {
-        sources[t].row(e)[j] = rows[t].row(batch.positions(t)[e])[j] * 0.3F + 0.01F;
-      }
-    }
-    gradients.push_back({.sources = sources[t]});
-  }
-  store.push(stream, batch, gradients);
-  store.advance_clock();
-}
-
 void train(Store& store, Stream& stream, Placing const& placing, std::int64_t last) {
   std::deque<PreparedBatch> ahead;
   std::int64_t prepared = number(store.clock());
@@ -111,7 +88,7 @@ void train(Store& store, Stream& stream, Placing const& placing, std::int64_t la
     for (; prepared < std::min({end, last, step + placing.lookahead + 1}); ++prepared) {
       ahead.push_back(prepare(store, stream, prepared));
     }
-    train_step(store, stream, ahead.front());
+    run_value_dependent_step(store, stream, ahead.front());
     ahead.pop_front();
   }
 }
