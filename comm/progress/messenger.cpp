@@ -57,7 +57,9 @@ void Messenger::drop(ChannelId id) {
   ChannelState& end = end_of(id);
   end.channel = nullptr;
   end.dropped = true;
-  end.early.clear();
+  for (auto const& [from, body] : std::exchange(end.early, {})) {
+    if (body.empty()) end.closed_by[number(from)] = true;
+  }
   for (auto& [transfer, pending] : pending_) {
     if (pending.id == id) pending.then = {};
   }
