@@ -7,14 +7,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
+#include "bench/zipf.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
-#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -25,20 +24,13 @@ struct Options {
   double exponent = 1.05;
 };
 
-// Draws k in [0, values) with a probability of about 1 / (k + 1)^exponent, by the inverse of the integral. REQUIRES:
-// exponent != 1.
-std::uint64_t zipf(test::Random& random, std::size_t values, double exponent) {
-  double const end = std::pow(static_cast<double>(values) + 1, 1 - exponent);
-  double const drawn = std::pow(1 + test::uniform(random) * (end - 1), 1 / (1 - exponent));
-  return std::min(static_cast<std::uint64_t>(drawn) - 1, static_cast<std::uint64_t>(values) - 1);
-}
-
 // Returns this rank's share of a batch: a key for each feature of each sample.
 std::vector<Key> keys_of(test::Random& random, Options const& o) {
+  Zipf const zipf(o.values, o.exponent);
   std::vector<Key> keys;
   for (std::size_t sample = 0; sample < o.batch / static_cast<std::size_t>(o.ranks); ++sample) {
     for (std::uint64_t feature = 0; feature < o.features; ++feature) {
-      keys.push_back(Key{feature << 32 | zipf(random, o.values, o.exponent)});
+      keys.push_back(Key{feature << 32 | zipf(random)});
     }
   }
   return keys;
