@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/index_keys.hpp"
 
-#include "kernels/launch.hpp"
+#include <vector>
+
+#include "kernels/segments.hpp"
 #ifdef __CUDACC__
 #include "kernels/find_keys_device.hpp"
 #include "kernels/insert_keys_device.hpp"
@@ -30,9 +32,15 @@ void run(Exec<S> ex, InsertKeysOfAll const& all) {
   insert_keys(ex, all.indices);
 }
 
+struct EraseKeysOfAll {
+  std::span<EraseKeys const> indices;
+};
+
 template <Space S>
-void run(Exec<S> ex, EraseKeys const& e) {
-  each(ex, e.ids.size(), [e] GPUPS_FN(std::size_t i) {
+void run(Exec<S> ex, EraseKeysOfAll const& all) {
+  SegmentList const list(ex, std::vector(all.indices.begin(), all.indices.end()),
+                         [](EraseKeys const& e) { return e.ids.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(EraseKeys const& e, std::size_t i) {
 #ifndef __CUDACC__
     if (i + kBucketsAhead < e.ids.size()) {
       __builtin_prefetch(e.buckets.first(hash_of(Key{*e.key_of_id.row(e.ids[i + kBucketsAhead])})), 1);
@@ -69,7 +77,7 @@ void run(Exec<S> ex, MoveKeys const& m) {
 
 GPUPS_KERNEL(find_keys, FindKeys)
 GPUPS_KERNEL(wait_insert_keys_of_all, InsertKeysOfAll)
-GPUPS_KERNEL(erase_keys, EraseKeys)
+GPUPS_KERNEL(erase_keys_of_all, EraseKeysOfAll)
 GPUPS_KERNEL(clear_buckets, ClearBuckets)
 GPUPS_KERNEL(move_keys, MoveKeys)
 
@@ -77,6 +85,7 @@ GPUPS_KERNEL(move_keys, MoveKeys)
 void wait_insert_keys(Stream& stream, std::span<InsertKeys const> indices) {
   if (!indices.empty()) wait_insert_keys_of_all(stream, {indices});
 }
+void erase_keys(Stream& stream, std::span<EraseKeys const> indices) { erase_keys_of_all(stream, {indices}); }
 #endif
 
 }  // namespace gpups::kernels

@@ -56,7 +56,8 @@ struct EraseKeys {
   Rows<std::uint64_t const> key_of_id;  // stride 1; of a number without a key: a key that had it
   View<std::uint32_t> was;              // (n)
 };
-void erase_keys(Stream& stream, EraseKeys const& arguments);
+// Erases keys of many indices, in one launch.
+void erase_keys(Stream& stream, std::span<EraseKeys const> indices);
 
 // Clears the buckets first .. last - 1.
 struct ClearBuckets {

@@ -57,22 +57,25 @@ Buckets KeyIndex::buckets() const { return buckets_.ref(); }
 
 void KeyIndex::find(Stream& stream, std::span<Search const> searches) { find_keys(stream, {indices_of(searches)}); }
 
-std::vector<std::uint32_t> KeyIndex::wait_find_missing(Stream& stream, std::span<Search const> searches) {
+void KeyIndex::find_missing(Stream& stream, std::span<Search const> searches, View<std::uint32_t> counts) {
   auto indices = indices_of(searches);
   for (std::size_t s = 0; s < searches.size() && stream.device().is_host(); ++s) {
     if (searches[s].index->many_new_) indices[s].keys = {};
   }
-  Array<std::uint32_t> const counts(stream.device(), searches.size());
-  memory::fill_bytes(stream, counts.data(), 0, counts.bytes());
+  memory::fill_bytes(stream, counts.data(), 0, searches.size() * sizeof(std::uint32_t));
   find_keys(stream, {indices, counts});
-  auto missing = to_host(stream, counts.view());
   for (std::size_t s = 0; s < searches.size(); ++s) {
     auto const& [index, keys, ids] = searches[s];
     if (indices[s].keys.size() == keys.size()) continue;
     memory::fill_bytes(stream, ids.data(), 0xFF, keys.size() * sizeof(std::uint32_t));  // kNoRow
-    missing[s] = static_cast<std::uint32_t>(keys.size());
+    counts[s] = static_cast<std::uint32_t>(keys.size());
   }
-  return missing;
+}
+
+std::vector<std::uint32_t> KeyIndex::wait_find_missing(Stream& stream, std::span<Search const> searches) {
+  Array<std::uint32_t> const counts(stream.device(), searches.size());
+  find_missing(stream, searches, counts);
+  return to_host(stream, counts.view());
 }
 
 Array<std::uint32_t> KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
@@ -194,10 +197,32 @@ void KeyIndex::wait_erase(Stream& stream, View<Key const> keys) {
 }
 
 void KeyIndex::wait_erase_ids(Stream& stream, View<std::uint32_t const> ids) {
-  if (ids.empty()) return;
-  Array<std::uint32_t> const was(stream.device(), ids.size());
-  erase_keys(stream, {buckets_.ref(), ids, keys_.const_ref(), was});
-  auto erased = to_host(stream, was.view());
+  Erasure const erasure{this, ids};
+  wait_erase_ids(stream, {&erasure, 1});
+}
+
+void KeyIndex::wait_erase_ids(Stream& stream, std::span<Erasure const> erasures) {
+  std::size_t total = 0;
+  for (auto const& erasure : erasures) total += erasure.ids.size();
+  if (total == 0) return;
+  Array<std::uint32_t> const all(stream.device(), total);
+  std::vector<EraseKeys> erases;
+  std::size_t first = 0;
+  for (auto const& [index, ids] : erasures) {
+    erases.push_back({index->buckets_.ref(), ids, index->keys_.const_ref(), all.view().slice(first, ids.size())});
+    first += ids.size();
+  }
+  erase_keys(stream, erases);
+  auto const was = to_host(stream, all.view());
+  auto at = was.begin();
+  for (auto const& [index, ids] : erasures) {
+    auto const end = at + static_cast<std::ptrdiff_t>(ids.size());
+    index->free_erased({at, end});
+    at = end;
+  }
+}
+
+void KeyIndex::free_erased(std::vector<std::uint32_t> erased) {
   std::erase(erased, kNoRow);
   std::sort(erased.begin(), erased.end());
   auto const before = static_cast<std::ptrdiff_t>(free_.size());

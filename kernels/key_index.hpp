@@ -34,9 +34,11 @@ class KeyIndex {
     View<std::uint32_t> ids;  // (>= n)
   };
   static void find(Stream& stream, std::span<Search const> searches);
-  // Does the first part of wait_insert(): writes `ids`, and returns for each search the number of ids that are kNoRow.
-  // On the host, if the last batch of an index had many new keys, all ids are set to kNoRow without a search, because a
-  // search would cost more than it saves. Waits for `stream` once.
+  // Does the first part of wait_insert(): writes `ids`, and the number of ids that are kNoRow to counts[s] for search
+  // s. On the host, if the last batch of an index had many new keys, all ids are set to kNoRow without a search,
+  // because a search would cost more than it saves. Queued on `stream`.
+  static void find_missing(Stream& stream, std::span<Search const> searches, View<std::uint32_t> counts);
+  // The same. Returns the numbers. Waits for `stream` once.
   static std::vector<std::uint32_t> wait_find_missing(Stream& stream, std::span<Search const> searches);
 
   // Writes the number of each key to `ids`. Keys without a number get one, in the order of first use in the batch: the
@@ -47,8 +49,9 @@ class KeyIndex {
   // was not called.
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
-  // The same for several indices, which are different ones. missing: from wait_find_missing(). Waits for `stream` once
-  // for all indices, and additionally only for those that grow or have very many keys. Returns the new numbers of each.
+  // The same for several indices, which are different ones. missing: from find_missing(), or the number of keys. Waits
+  // for `stream` once for all indices, and additionally only for those that grow or have very many keys. Returns the
+  // new numbers of each.
   struct Insertion {
     KeyIndex* index;
     View<Key const> keys;
@@ -64,6 +67,12 @@ class KeyIndex {
   void wait_erase(Stream& stream, View<Key const> keys);
   // The same by the numbers of keys. ids: (n), distinct; numbers without a key are ignored.
   void wait_erase_ids(Stream& stream, View<std::uint32_t const> ids);
+  // The same for several indices, which are different ones. Waits for `stream` once.
+  struct Erasure {
+    KeyIndex* index;
+    View<std::uint32_t const> ids;
+  };
+  static void wait_erase_ids(Stream& stream, std::span<Erasure const> erasures);
 
   // Returns the numbers that have a key, ascending; see keys() for their keys. Waits for `stream`.
   Array<std::uint32_t> wait_ids(Stream& stream) const;
@@ -91,6 +100,7 @@ class KeyIndex {
   std::size_t wait_insert_part(Stream& stream, Search const& part, std::size_t missing, View<std::uint32_t> new_ids);
   // Makes room for new keys. Returns the free numbers that they get first.
   std::vector<std::uint32_t> wait_make_room(Stream& stream, std::size_t missing);
+  void free_erased(std::vector<std::uint32_t> erased);
   // Counts new keys, of which the first have used free numbers. free: their number.
   void count_new(std::size_t count, std::size_t free);
 

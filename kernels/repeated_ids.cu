@@ -44,6 +44,7 @@ inline void find_repeated(DeviceExec ex, std::span<RepeatedIds const> lists) {
   SegmentList const list(ex, std::move(all), [](NumberedList const& l) { return l.r.ids.size(); });
   each_item(ex, list.segments(), [slots, mask] GPUPS_FN(NumberedList const& l, std::size_t i) {
     std::uint32_t const id = l.r.ids[i];
+    if (id == kNoRow) return;
     if (add_pair(slots, mask, std::uint64_t{l.number} << 32 | id)) atomic_min(&l.r.repeated[0], id);
   });
 }
@@ -51,6 +52,7 @@ inline void find_repeated(DeviceExec ex, std::span<RepeatedIds const> lists) {
 inline void find_repeated(HostExec ex, std::span<RepeatedIds const> lists) {
   for (RepeatedIds const& r : lists) {
     each(ex, r.ids.size(), [r](std::size_t i) {
+      if (r.ids[i] == kNoRow) return;
       std::uint64_t const before = atomic_exchange(r.mark.row(r.ids[i]), std::uint64_t{r.epoch} << 32);
       if (before >> 32 == r.epoch) atomic_min(&r.repeated[0], r.ids[i]);
     });

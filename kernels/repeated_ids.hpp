@@ -11,7 +11,7 @@
 namespace gpups::kernels {
 
 struct RepeatedIds {
-  View<std::uint32_t const> ids;  // (n)
+  View<std::uint32_t const> ids;  // (n); may hold kNoRow, any number of times
   // Used on the host only; on a GPU, several lists of a table are searched at once, in a hash table.
   Rows<std::uint64_t> mark;      // stride 1: marks of rows; those of the list are overwritten
   std::uint32_t epoch;           // identifies the list; no mark has it in its high half before the call

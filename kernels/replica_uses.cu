@@ -1,42 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/replica_uses.hpp"
 
+#include <vector>
+
 #include "kernels/assert.hpp"
 #include "kernels/compact.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/segments.hpp"
 
 namespace gpups::kernels {
 
-struct TakeReplicasCounted {
-  TakeReplicas take;
-  std::size_t* count;  // on the host
+struct MarkReplicasOfAll {
+  std::span<MarkReplicas const> lists;
+};
+struct TakeReplicasOfAll {
+  std::span<TakeReplicas const> tables;
+  View<std::uint32_t> counts;
 };
 
 template <Space S>
-void run(Exec<S> ex, MarkReplicas const& m) {
-  each(ex, m.ids.size(), [m] GPUPS_FN(std::size_t i) { *m.uses.row(m.ids[i]) = m.word; });
+void run(Exec<S> ex, MarkReplicasOfAll const& all) {
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](MarkReplicas const& m) { return m.ids.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(MarkReplicas const& m, std::size_t i) { *m.uses.row(m.ids[i]) = m.word; });
 }
 
 template <Space S>
-void run(Exec<S> ex, TakeReplicasCounted const& counted) {
-  TakeReplicas const t = counted.take;
-  GPUPS_ASSERT(t.taken.size() >= t.ids.size());
-  *counted.count = wait_compact(
-      ex, t.taken.device(), t.ids.size(), [t] GPUPS_FN(std::size_t i) { return *t.uses.row(t.ids[i]) == t.word; },
-      [t] GPUPS_FN(std::size_t i, std::uint32_t rank) {
-        t.taken[rank] = t.ids[i];
-        *t.uses.row(t.ids[i]) = kOwned;
+void run(Exec<S> ex, TakeReplicasOfAll const& all) {
+  std::vector<std::size_t> sizes;
+  for (auto const& table : all.tables) {
+    GPUPS_ASSERT(table.taken.size() >= table.rows);
+    sizes.push_back(table.rows);
+  }
+  compact_lists(
+      ex, all.tables, sizes, all.counts,
+      [] GPUPS_FN(TakeReplicas const& t, std::size_t i) {
+        return is_unused_replica(*t.uses.row(static_cast<std::uint32_t>(i)), t.now, t.age);
+      },
+      [] GPUPS_FN(TakeReplicas const& t, std::size_t i, std::uint32_t rank) {
+        t.taken[rank] = static_cast<std::uint32_t>(i);
+        *t.uses.row(static_cast<std::uint32_t>(i)) = kOwned;
       });
 }
 
-GPUPS_KERNEL(mark_replicas, MarkReplicas)
-GPUPS_KERNEL(take_replicas_counted, TakeReplicasCounted)
+GPUPS_KERNEL(mark_replicas_of_all, MarkReplicasOfAll)
+GPUPS_KERNEL(take_replicas_of_all, TakeReplicasOfAll)
 
 #ifndef __CUDACC__
-std::size_t wait_take_replicas(Stream& stream, TakeReplicas const& arguments) {
-  std::size_t count = 0;
-  take_replicas_counted(stream, {arguments, &count});
-  return count;
+void mark_replicas(Stream& stream, std::span<MarkReplicas const> lists) { mark_replicas_of_all(stream, {lists}); }
+void take_replicas(Stream& stream, std::span<TakeReplicas const> tables, View<std::uint32_t> counts) {
+  take_replicas_of_all(stream, {tables, counts});
 }
 #endif
 

@@ -5,19 +5,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
+#include "kernels/launch.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
 
 inline constexpr std::uint32_t kOwned = 0;
+inline constexpr std::uint32_t kReplicaBit = std::uint32_t{1} << 31;
 
 // Returns the word of a replica whose last use is in step `clock`.
 constexpr std::uint32_t replica_word(Clock clock) {
-  constexpr std::uint32_t kReplica = std::uint32_t{1} << 31;
-  return kReplica | (static_cast<std::uint32_t>(number(clock)) & (kReplica - 1));
+  return kReplicaBit | (static_cast<std::uint32_t>(number(clock)) & (kReplicaBit - 1));
+}
+
+// Returns whether a word is that of a replica that no step after step now - age uses; see TakeReplicas.
+GPUPS_FN inline bool is_unused_replica(std::uint32_t word, std::uint32_t now, std::uint32_t age) {
+  std::uint32_t const steps = (now - word) & (kReplicaBit - 1);  // since the last use
+  return word != kOwned && steps >= age && steps < kReplicaBit / 2;
 }
 
 // Makes rows replicas with this word.
@@ -26,16 +34,18 @@ struct MarkReplicas {
   View<std::uint32_t const> ids;  // (n)
   std::uint32_t word;
 };
-void mark_replicas(Stream& stream, MarkReplicas const& arguments);
+void mark_replicas(Stream& stream, std::span<MarkReplicas const> lists);
+inline void mark_replicas(Stream& stream, MarkReplicas const& list) { mark_replicas(stream, {&list, 1}); }
 
-// Lists the rows that have this word, in the order of `ids`, and makes their word that of owned rows, which free row
-// numbers have. Returns how many there are. Waits for `stream`.
+// Lists the replicas among rows first .. last - 1 that no step after step now - age uses, ascending, and makes their
+// word that of owned rows, which free row numbers have. counts: (tables), how many there are.
 struct TakeReplicas {
   Rows<std::uint32_t> uses;
-  View<std::uint32_t const> ids;  // (n), distinct
-  std::uint32_t word;
-  View<std::uint32_t> taken;  // (n)
+  std::uint32_t rows;         // rows 0 .. rows - 1 are read
+  std::uint32_t now;          // the word of a replica whose last use is in the last complete step
+  std::uint32_t age;          // in steps, less than 2^30
+  View<std::uint32_t> taken;  // (rows)
 };
-std::size_t wait_take_replicas(Stream& stream, TakeReplicas const& arguments);
+void take_replicas(Stream& stream, std::span<TakeReplicas const> tables, View<std::uint32_t> counts);
 
 }  // namespace gpups::kernels

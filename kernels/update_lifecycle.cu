@@ -7,6 +7,7 @@
 #include "kernels/atomic.hpp"
 #include "kernels/row_lifecycle.hpp"
 #include "kernels/segments.hpp"
+#include "kernels/wire/list_rows.hpp"
 
 namespace gpups::kernels {
 
@@ -17,6 +18,25 @@ void run(Exec<S> ex, RowsExist const& r) {
     bool const found = exists(word) || (r.or_wait && waits(word));
     if (!found) r.ids[i] = kNoRow;
     if (!r.found.empty()) r.found[i] = found ? 1 : 0;
+  });
+}
+
+struct MarkExistingOfAll {
+  std::span<MarkExisting const> lists;
+};
+
+template <Space S>
+void run(Exec<S> ex, MarkExistingOfAll const& all) {
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](MarkExisting const& m) { return bitmap_words(m.ids.size()); });
+  each_item(ex, list.segments(), [] GPUPS_FN(MarkExisting const& m, std::size_t word) {
+    std::size_t const first = 32 * word;
+    std::size_t const count = first + 32 < m.ids.size() ? 32 : m.ids.size() - first;
+    std::uint32_t bits = 0;
+    for (std::size_t b = 0; b < count; ++b) {
+      bits |= std::uint32_t{exists(*m.lifecycle.row(m.ids[first + b]))} << b;
+    }
+    m.bitmap[word] = bits;
   });
 }
 
@@ -69,6 +89,7 @@ void run(Exec<S> ex, ExpireRows const& e) {
 }
 
 GPUPS_KERNEL(rows_exist, RowsExist)
+GPUPS_KERNEL(mark_existing_of_all, MarkExistingOfAll)
 GPUPS_KERNEL(begin_rows, BeginRows)
 GPUPS_KERNEL(count_occurrences_of_all, CountOccurrencesOfAll)
 GPUPS_KERNEL(end_rows, EndRows)
@@ -78,6 +99,7 @@ GPUPS_KERNEL(expire_rows, ExpireRows)
 void count_occurrences(Stream& stream, std::span<CountOccurrences const> lists) {
   count_occurrences_of_all(stream, {lists});
 }
+void mark_existing(Stream& stream, std::span<MarkExisting const> lists) { mark_existing_of_all(stream, {lists}); }
 #endif
 
 }  // namespace gpups::kernels

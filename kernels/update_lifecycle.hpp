@@ -20,6 +20,15 @@ struct RowsExist {
 };
 void rows_exist(Stream& stream, RowsExist const& arguments);
 
+// Sets bit i % 32 of bitmap[i / 32] for the rows ids[i] that exist, and clears all others.
+struct MarkExisting {
+  Rows<std::uint32_t const> lifecycle;
+  View<std::uint32_t const> ids;  // (n)
+  View<std::uint32_t> bitmap;     // (bitmap_words(n))
+};
+// Does so for many lists in one launch.
+void mark_existing(Stream& stream, std::span<MarkExisting const> lists);
+
 // Makes rows exist that do not, without an update. Sets the step of all rows.
 struct BeginRows {
   Rows<std::uint32_t> lifecycle;

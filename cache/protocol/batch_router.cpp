@@ -97,7 +97,7 @@ void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
   part.local_positions = to_device(stream, lists[number(state_.me)]);
 }
 
-void BatchRouter::wait_route(PendingBatch& pending) {
+void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
   std::vector<Array<Key>> keys(parts.size());
@@ -115,7 +115,7 @@ void BatchRouter::wait_route(PendingBatch& pending) {
     }
     state_.remote_keys += part.remote_positions.size();
   }
-  TableShard::wait_resolve(stream, local);
+  TableShard::wait_resolve(stream, local, also);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (!parts[p].local_positions) continue;
     kernels::scatter_elements(stream, {.from = ids[p], .positions = *parts[p].local_positions, .to = parts[p].ids});

@@ -22,7 +22,12 @@ class BatchRouter {
   void receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then);
 
   // Makes the lists of a batch, when its homes have sent their routes, and finds the rows that this rank owns.
-  void wait_route(PendingBatch& pending);
+  // also: see TableShard::wait_resolve().
+  void wait_route(PendingBatch& pending, kernels::HostReads& also);
+  void wait_route(PendingBatch& pending) {
+    kernels::HostReads none(state_.stream);
+    wait_route(pending, none);
+  }
 
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);

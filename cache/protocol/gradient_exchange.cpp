@@ -2,25 +2,17 @@
 #include "cache/protocol/gradient_exchange.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "cache/wire/gradient_section.hpp"
 #include "kernels/count_entries.hpp"
 #include "kernels/gather_elements.hpp"
 #include "kernels/permute_rows.hpp"
+#include "kernels/upload.hpp"
 
 namespace gpups::cache {
 namespace {
-
-kernels::PackedBytes wait_pack_counts(Stream& stream, View<std::uint32_t const> offsets,
-                                      View<std::uint32_t const> order) {
-  Matrix<std::int64_t> const counts(stream.device(), rows_of_counts(order.size()), kCountsPerRow);
-  kernels::count_entries(stream, {.offsets = offsets, .rows = order, .counts = counts.view().flat()});
-  std::vector<std::uint32_t> rows(counts.rows());
-  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i;
-  auto const there = to_device(stream, rows);
-  return kernels::wait_pack_sums(stream, {.sums = counts, .order = there});
-}
 
 // Returns a view of the integers as pairs of floats, for copies.
 MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
@@ -29,39 +21,91 @@ MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
 
 }  // namespace
 
+// Returns the numbers 0 .. n - 1.
+View<std::uint32_t const> GradientExchange::ascending(std::size_t n) {
+  if (ascending_.size() < n) {
+    std::vector<std::uint32_t> numbers(2 * n);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    ascending_ = Array<std::uint32_t>(state_.stream.device(), numbers.size());
+    kernels::upload<std::uint32_t>(state_.stream, ascending_, numbers);
+  }
+  return View<std::uint32_t const>(ascending_).slice(0, n);
+}
+
+void GradientExchange::pack(kernels::HostReads& reads) {
+  packed_ = std::make_shared<PackedGradients>();
+  if (state_.current == nullptr) return;
+  auto& stream = state_.stream;
+  auto const& parts = state_.current->parts;
+  std::size_t counts_max = 0;
+  for (auto const& part : parts) counts_max = std::max(counts_max, rows_of_counts(part.remote_positions.size()));
+  auto const rows = ascending(counts_max);
+  std::vector<kernels::PackSums> packs;
+  std::deque<Matrix<std::int64_t>> counts;
+  std::vector<kernels::CountEntries> counted;
+  for (Rank const owner : state_.others()) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      auto const& part = parts[p];
+      auto const& shard = state_.table(part.table);
+      auto const positions = part.list_positions(owner);
+      if (positions.empty()) continue;
+      if (!shard.options().gradient_compression.enabled()) {
+        packs.push_back({.sums = part.sums, .order = positions});
+        packed_->sections.push_back({owner, p, false});
+      }
+      if (!shard.counts_occurrences()) continue;
+      auto& of_list = counts.emplace_back(stream.device(), rows_of_counts(positions.size()), kCountsPerRow);
+      counted.push_back({.offsets = part.offsets, .rows = positions, .counts = of_list.view().flat()});
+      packs.push_back({.sums = of_list, .order = rows.slice(0, of_list.rows())});
+      packed_->sections.push_back({owner, p, true});
+    }
+  }
+  if (packs.empty()) return;
+  if (!counted.empty()) kernels::count_entries(stream, counted);
+  packed_->bytes = kernels::pack_sums(stream, packs);
+  reads.add<std::uint64_t>(packed_->bytes.places.view(), packed_->places);
+}
+
 std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   auto const& batch = state_.current;
   if (batch == nullptr || !has_list(*batch, owner)) return {};
-  auto& stream = state_.stream;
+  auto& bytes = packed_->bytes;
+  if (bytes.first.empty() && !packed_->places.empty()) bytes.set_places(packed_->places);
   std::vector<GradientBytes> sizes(batch->parts.size());
-  auto const send = [&](Section section, std::size_t part, kernels::PackedBytes bytes, std::size_t plain) {
-    state_.messenger.count_compression(&Traffic::gradients, plain, bytes.size);
-    auto const kept = std::make_shared<kernels::PackedBytes>(std::move(bytes));
-    sends.push_back([=, this, step = state_.step()] {
-      state_.messenger.send_data(state_.stream, owner, tag(section, step, part), kept->memory.data(), kept->size,
-                                 &Traffic::gradients, kept);
+  std::size_t first = 0, end = 0, plain = 0;
+  for (std::size_t k = 0; k < packed_->sections.size(); ++k) {
+    auto const& section = packed_->sections[k];
+    if (section.owner != owner) continue;
+    if (end == 0) first = bytes.first[k];
+    end = bytes.first[k] + bytes.size[k];
+    auto const& part = batch->parts[section.part];
+    std::size_t const rows = part.list_size(owner);
+    (section.is_counts ? sizes[section.part].occurrences : sizes[section.part].sums) = bytes.size[k];
+    plain += section.is_counts ? rows * sizeof(std::int64_t) : rows * state_.table(part.table).dim() * sizeof(float);
+  }
+  if (end > 0) {
+    state_.messenger.count_compression(&Traffic::gradients, plain, end - first);
+    sends.push_back([=, this, packed = packed_, step = state_.step()] {
+      state_.messenger.send_data(state_.stream, owner, tag(Section::kGradientBody, step, 0),
+                                 packed->bytes.memory.data() + first, end - first, &Traffic::gradients, packed);
     });
-    return kept->size;
-  };
+  }
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = batch->parts[p];
-    if (part.list_size(owner) == 0) continue;
-    auto const order = part.list_positions(owner);
     auto const& shard = state_.table(part.table);
-    std::size_t const plain = order.size() * shard.dim() * sizeof(float);
-    if (shard.options().gradient_compression.enabled()) {
-      auto const taken =
-          residuals_.of(owner, part.table)
-              .wait_compress(stream, state_.round.clock(), wait_keys_at(stream, part, order), part.sums, order);
-      sizes[p].sent = taken.sent;
-      sizes[p].sums = send(Section::kGradients, p, std::move(*taken.bytes), plain);
-    } else {
-      sizes[p].sums =
-          send(Section::kGradients, p, kernels::wait_pack_sums(stream, {.sums = part.sums, .order = order}), plain);
-    }
-    if (!shard.counts_occurrences()) continue;
-    sizes[p].occurrences = send(Section::kOccurrences, p, wait_pack_counts(stream, part.offsets, order),
-                                order.size() * sizeof(std::int64_t));
+    if (part.list_size(owner) == 0 || !shard.options().gradient_compression.enabled()) continue;
+    auto const order = part.list_positions(owner);
+    auto& stream = state_.stream;
+    auto taken = residuals_.of(owner, part.table)
+                     .wait_compress(stream, state_.round.clock(), wait_keys_at(stream, part, order), part.sums, order);
+    sizes[p].sent = taken.sent;
+    sizes[p].sums = taken.bytes->size;
+    state_.messenger.count_compression(&Traffic::gradients, order.size() * shard.dim() * sizeof(float),
+                                       taken.bytes->size);
+    sends.push_back([=, this, step = state_.step()] {
+      state_.messenger.send_data(state_.stream, owner, tag(Section::kGradients, step, p), taken.bytes->memory.data(),
+                                 taken.bytes->size, &Traffic::gradients, taken.bytes);
+    });
   }
   return sizes;
 }
@@ -97,55 +141,65 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
   }
 }
 
-std::size_t GradientExchange::sections(Rank from, std::vector<GradientBytes> const& sizes) const {
-  std::size_t sections = 0;
+template <class F>
+void GradientExchange::each_section(ReaderBatch& list, std::vector<GradientBytes> const& sizes, F f) {
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    sections += state_.reader_batches.at({from, state_.round.clock()}).parts[p].keys > 0 ? 2 : 0;  // sums, occurrences
+    auto& part = list.parts[p];
+    if (part.keys == 0) continue;
+    auto const& table = state_.table(part.table);
+    if (!table.options().gradient_compression.enabled()) {
+      f(part.sums.emplace(ReceivedSums{.count = part.keys, .dim = table.dim()}), sizes[p].sums);
+    }
+    if (!table.counts_occurrences()) continue;
+    f(part.occurrences.emplace(ReceivedSums{.count = rows_of_counts(part.keys), .dim = kCountsPerRow}),
+      sizes[p].occurrences);
   }
-  return sections;
+}
+
+std::size_t GradientExchange::transfers(Rank from, std::vector<GradientBytes> const& sizes) const {
+  std::size_t transfers = sizes.empty() ? 0 : 1;  // the body
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    auto const& part = state_.reader_batches.at({from, state_.round.clock()}).parts[p];
+    if (part.keys > 0 && state_.table(part.table).options().gradient_compression.enabled()) ++transfers;
+  }
+  return transfers;
 }
 
 void GradientExchange::receive(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken) {
-  ReaderBatchId const id{from, state_.round.clock()};
+  if (sizes.empty()) return;
+  auto& list = state_.reader_batches.at({from, state_.round.clock()});
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    if (state_.reader_batches.at(id).parts[p].keys > 0) receive_part(id, p, sizes[p], taken);
+    auto& part = list.parts[p];
+    if (part.keys == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
+    receive_compressed(from, part, tag(Section::kGradients, state_.step(), p), sizes[p], taken);
   }
+  receive_body(from, sizes, taken);
 }
 
-void GradientExchange::receive_part(ReaderBatchId const& of, std::size_t number_of_part, GradientBytes const& sizes,
+void GradientExchange::receive_body(Rank from, std::vector<GradientBytes> const& sizes,
                                     std::function<void()> const& taken) {
-  Rank const from = of.first;
-  auto& part = state_.reader_batches.at(of).parts[number_of_part];
-  auto const& options = state_.table(part.table).options();
-  auto const tag_of = [&](Section section) { return tag(section, state_.step(), number_of_part); };
-  if (options.gradient_compression.enabled()) {
-    receive_compressed(from, part, tag_of(Section::kGradients), sizes, taken);
-  } else {
-    part.sums = std::make_shared<ReceivedSums>(ReceivedSums{.count = part.keys, .dim = options.dim});
-    receive_sums(from, tag_of(Section::kGradients), part.sums, sizes.sums, taken);
-  }
-  if (sizes.occurrences == 0) return taken();
-  part.occurrences =
-      std::make_shared<ReceivedSums>(ReceivedSums{.count = rows_of_counts(part.keys), .dim = kCountsPerRow});
-  receive_sums(from, tag_of(Section::kOccurrences), part.occurrences, sizes.occurrences,
-               [this, of, number_of_part, taken] {
-                 wait_unpack_counts(state_.reader_batches.at(of).parts[number_of_part]);
-                 taken();
-               });
-}
-
-void GradientExchange::receive_sums(Rank from, std::uint64_t tag, std::shared_ptr<ReceivedSums> const& sums,
-                                    std::uint64_t bytes, std::function<void()> then) {
-  auto const allocate = [sums, device = state_.stream.device(), bytes] {
-    sums->bytes = Array<std::uint8_t>(device, bytes);
-    return sums->bytes.data();
-  };
-  state_.messenger.receive_data(state_.stream, from, tag, bytes, allocate, [this, from, sums, then = std::move(then)] {
-    if (!sums->wait_index_rows(state_.stream)) {
-      state_.throw_peer_error(from, "sent gradients whose rows do not fill their bytes");
-    }
-    then();
+  ReaderBatchId const id{from, state_.round.clock()};
+  std::size_t next = 0, end = 0;
+  each_section(state_.reader_batches.at(id), sizes, [&](ReceivedSums const&, std::size_t bytes) {
+    end = next + bytes;
+    next = after_section(next, bytes);
   });
+  auto const body = std::make_shared<Array<std::uint8_t>>();
+  auto const allocate = [body, device = state_.stream.device(), end] {
+    *body = Array<std::uint8_t>(device, end);
+    return body->data();
+  };
+  state_.messenger.receive_data(state_.stream, from, tag(Section::kGradientBody, state_.step(), 0), end, allocate,
+                                [this, id, body, sizes, taken] {
+                                  auto& list = state_.reader_batches.at(id);
+                                  std::size_t at = 0;
+                                  each_section(list, sizes, [&](ReceivedSums& sums, std::size_t bytes) {
+                                    sums.bytes = body->view().slice(at, bytes);
+                                    at = after_section(at, bytes);
+                                  });
+                                  list.body = body;
+                                  taken();
+                                });
 }
 
 void GradientExchange::receive_compressed(Rank from, ReaderPart& part, std::uint64_t tag, GradientBytes const& sizes,
@@ -159,17 +213,62 @@ void GradientExchange::receive_compressed(Rank from, ReaderPart& part, std::uint
   state_.messenger.receive_data(state_.stream, from, tag, sizes.sums, allocate, taken);
 }
 
-void GradientExchange::wait_unpack_counts(ReaderPart& part) {
+void GradientExchange::find(kernels::HostReads& reads) {
   auto& stream = state_.stream;
-  part.counts = Matrix<std::int64_t>(stream.device(), part.occurrences->count, kCountsPerRow);
-  memory::fill_bytes(stream, part.counts.view().data(), 0, part.counts.view().flat().bytes());
+  std::vector<ReceivedSums*> all;
+  std::size_t blocks = 0;
+  senders_.clear();
+  for (auto& [id, list] : state_.reader_batches) {
+    if (id.second != state_.round.applied() || list.body == nullptr) continue;
+    for (auto& part : list.parts) {
+      for (auto* const sums : {&part.sums, &part.occurrences}) {
+        if (!sums->has_value()) continue;
+        all.push_back(&**sums);
+        senders_.push_back(id.first);
+        blocks += kernels::packed_blocks((*sums)->count) + 1;
+      }
+    }
+  }
+  if (all.empty()) return;
+  starts_ = Array<std::uint64_t>(stream.device(), blocks);
+  wrong_there_ = Array<std::uint32_t>(stream.device(), 1);
+  std::vector<kernels::PackedRowStarts> parts;
+  std::size_t first = 0;
+  for (auto* const sums : all) {
+    sums->starts = starts_.view().slice(first, kernels::packed_blocks(sums->count) + 1);
+    first += sums->starts.size();
+    parts.push_back({sums->rows(), sums->starts});
+  }
+  kernels::find_packed_rows(stream, parts, wrong_there_);
+  reads.add<std::uint32_t>(wrong_there_.view(), wrong_);
+}
+
+void GradientExchange::check_found() {
+  if (!senders_.empty() && wrong_[0] != kernels::kNoRow) {
+    state_.throw_peer_error(senders_[wrong_[0]], "sent gradients whose rows do not fill their bytes");
+  }
+  auto& stream = state_.stream;
+  std::vector<kernels::AddPackedSums> counts;
   Array<std::uint32_t> const bad_row(stream.device(), 1);  // not read: sums with zeros cannot overflow
-  kernels::add_packed_sums(stream, {.rows = part.occurrences->rows(),
-                                    .starts = part.occurrences->starts,
-                                    .slots = {},
-                                    .into = part.counts,
-                                    .bad_row = bad_row});
-  stream.wait();
+  for (auto& [id, list] : state_.reader_batches) {
+    if (id.second != state_.round.applied()) continue;
+    for (auto& part : list.parts) {
+      if (!part.occurrences) continue;
+      part.counts = Matrix<std::int64_t>(stream.device(), part.occurrences->count, kCountsPerRow);
+      memory::fill_bytes(stream, part.counts.view().data(), 0, part.counts.view().flat().bytes());
+      counts.push_back({.rows = part.occurrences->rows(),
+                        .starts = part.occurrences->starts,
+                        .slots = {},
+                        .into = part.counts,
+                        .bad_row = bad_row});
+    }
+  }
+  if (!counts.empty()) kernels::add_packed_sums(stream, counts);
+}
+
+void GradientExchange::end_step() {
+  local_.clear();
+  packed_ = nullptr;
 }
 
 RowSums GradientExchange::wait_decode(Rank from, ReaderPart& part) {
@@ -180,8 +279,8 @@ RowSums GradientExchange::wait_decode(Rank from, ReaderPart& part) {
   return {.ids = part.ids, .sums = part.decoded_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
-// Returns the gradients of this rank's batch for the rows that it owns itself.
-RowSums GradientExchange::wait_local_sums(PreparedPart& part) {
+// Returns the gradients of this rank's batch for the rows that it owns itself. Queued on the stream.
+RowSums GradientExchange::local_sums(PreparedPart& part) {
   if (!part.local_positions) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
   }
@@ -194,14 +293,13 @@ RowSums GradientExchange::wait_local_sums(PreparedPart& part) {
   kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
   kernels::gather_matrix_rows(stream, {.from = as_floats(part.sums), .positions = positions, .to = as_floats(sums)});
   kernels::count_entries(stream, {.offsets = part.offsets, .rows = positions, .counts = counts});
-  stream.wait();
   return {.ids = ids, .sums = sums, .counts = counts};
 }
 
 void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) {
-      if (part.table == table && !part.applied) lists.push_back(wait_local_sums(part));
+      if (part.table == table && !part.applied) lists.push_back(local_sums(part));
     }
   }
   for (auto& [id, list] : state_.reader_batches) {
@@ -209,8 +307,8 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
     for (auto& part : list.parts) {
       if (part.table != table) continue;
       if (part.compressed != nullptr) lists.push_back(wait_decode(id.first, part));
-      if (part.sums == nullptr) continue;
-      lists.push_back({.ids = part.ids, .sums = {}, .received = part.sums.get(), .counts = part.counts.view().flat()});
+      if (!part.sums) continue;
+      lists.push_back({.ids = part.ids, .sums = {}, .received = &*part.sums, .counts = part.counts.view().flat()});
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
+#include "kernels/upload.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -39,15 +40,13 @@ KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
 
 // -- intents of this rank --
 
-void IntentExchange::wait_queue(PreparedBatch::Impl& batch) {
-  for (Rank const home : state_.others()) {
-    if (has_list(batch, home)) wait_encode(batch, home, false, outgoing_[home]);
-  }
+void IntentExchange::wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys) {
+  wait_encode(batch, keys, false, outgoing_);
 }
 
-OutgoingIntents IntentExchange::wait_encode_late(PreparedBatch::Impl& batch, Rank home) {
-  OutgoingIntents outgoing;
-  wait_encode(batch, home, true, outgoing);
+std::map<Rank, OutgoingIntents> IntentExchange::wait_encode_late(PreparedBatch::Impl& batch, HostKeys const& keys) {
+  std::map<Rank, OutgoingIntents> outgoing;
+  wait_encode(batch, keys, true, outgoing);
   return outgoing;
 }
 
@@ -56,24 +55,28 @@ OutgoingIntents IntentExchange::take(Rank home) {
   return waiting.empty() ? OutgoingIntents{} : waiting.mapped();
 }
 
-// Encodes the batch's keys of this home and appends them to `outgoing`.
-void IntentExchange::wait_encode(PreparedBatch::Impl& batch, Rank home, bool is_late, OutgoingIntents& outgoing) {
-  auto& stream = state_.stream;
-  outgoing.intents.push_back(intent_for(home, batch));
-  for (auto& part : batch.parts) {
-    if (part.rows_at(home) == 0) continue;
-    KeyEncoder none(0);
-    auto& dictionary = is_late ? none : encoder_for(home, part.table);
-    auto const theirs = part.keys_at(home);
-    auto const copied = theirs.device().is_host() ? std::vector<Key>() : to_host(stream, theirs);
-    View<Key const> const keys = theirs.device().is_host() ? theirs : View<Key const>(copied);
-    auto order =
-        dictionary.wait_encode_keys(state_.on_host, keys, batch.clock, state_.round.next_in(), *outgoing.bytes).order;
-    if (shares_scales(state_.table(part.table).options())) order = order_by_value(keys);
-    for (auto& row : order) row += part.homes[number(home)];
-    copy<std::uint32_t>(stream, part.remote_positions.view().slice(part.lists[number(home)], order.size()),
-                        View<std::uint32_t const>(order));
-    if (!stream.device().is_host()) stream.wait();  // `order` ends here
+// Encodes the batch's keys of other homes and appends them to `outgoing`.
+void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
+                                 std::map<Rank, OutgoingIntents>& outgoing) {
+  std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
+  for (Rank const home : state_.others()) {
+    if (!has_list(batch, home)) continue;
+    auto& to = outgoing[home];
+    to.intents.push_back(intent_for(home, batch));
+    for (std::size_t p = 0; p < batch.parts.size(); ++p) {
+      auto const& part = batch.parts[p];
+      if (part.rows_at(home) == 0) continue;
+      KeyEncoder none(0);
+      auto& dictionary = is_late ? none : encoder_for(home, part.table);
+      auto const theirs = keys.of(part.keys_at(home));
+      auto order =
+          dictionary.wait_encode_keys(state_.on_host, theirs, batch.clock, state_.round.next_in(), *to.bytes).order;
+      if (shares_scales(state_.table(part.table).options())) order = order_by_value(theirs);
+      for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
+    }
+  }
+  for (std::size_t p = 0; p < batch.parts.size(); ++p) {
+    kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].remote_positions, positions[p]);
   }
 }
 
@@ -160,29 +163,51 @@ void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t si
   });
 }
 
-// Finds or reserves the rows of lists, all together.
-void IntentExchange::wait_find(Rank from, std::vector<FoundList> const& lists) {
+// Keeps the keys of a list until wait_find().
+void IntentExchange::take_list(ReceivedList list) {
+  auto& places = state_.reader_batches.at({list.reader, list.clock}).homes.at(list.home);
+  places.keys_received = true;
+  for (std::size_t p = 0; p < list.parts.size(); ++p) places.parts[p].keys = list.parts[p].keys.size();
+  received_.push_back(std::move(list));
+}
+
+void IntentExchange::wait_find(kernels::HostReads& also) {
   auto& stream = state_.stream;
-  std::vector<Array<Key>> keys;
-  std::vector<TableShard::ShardKeys> read;
-  for (auto const& [reader, home, clock, parts] : lists) {
+  std::size_t count = 0;
+  for (auto const& list : received_) {
+    for (auto const& part : list.parts) count += part.keys.size();
+  }
+  std::vector<Key> all;
+  all.reserve(count);
+  for (auto const& list : received_) {
+    for (auto const& part : list.parts) all.insert(all.end(), part.keys.begin(), part.keys.end());
+  }
+  Array<Key> const keys(stream.device(), count);
+  kernels::upload<Key>(stream, keys, all);
+  std::vector<TableShard::ShardKeys> found;
+  std::vector<Rank> senders;
+  std::size_t first = 0;
+  for (auto const& [sender, reader, home, clock, parts] : received_) {
     auto& list = state_.reader_batches.at({reader, clock}).homes.at(home);
-    list.keys_received = true;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       auto& part = list.parts[p];
-      part.keys = parts[p].keys.size();
       auto& table = state_.table(part.table);
-      part.ids = Array<std::uint32_t>(stream.device(), part.keys);
-      keys.push_back(to_device(stream, parts[p].keys));
-      read.push_back({&table, keys.back(), part.ids});
-      if (table.sends_deltas()) part.key_list = std::make_shared<Array<Key>>(to_device(stream, parts[p].keys));
+      auto const own = keys.view().slice(first, parts[p].keys.size());
+      first += own.size();
+      part.ids = Array<std::uint32_t>(stream.device(), own.size());
+      found.push_back({&table, own, part.ids});
+      senders.push_back(sender);
+      if (!table.sends_deltas()) continue;
+      part.key_list = std::make_shared<Array<Key>>(stream.device(), own.size());
+      copy<Key>(stream, *part.key_list, own);
     }
   }
-  TableShard::wait_resolve(stream, read);
-  if (auto const repeated = TableShard::wait_find_repeated(stream, read)) {
-    state_.throw_peer_error(from, fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
-                                              read[repeated->part].shard->options().name));
-  }
+  received_.clear();
+  auto const repeated = TableShard::wait_resolve_distinct(stream, found, also);
+  if (!repeated) return;
+  state_.throw_peer_error(senders[repeated->part],
+                          fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
+                                      found[repeated->part].shard->options().name));
 }
 
 // Intents arrive with the round of an earlier step.
@@ -193,17 +218,17 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
   }
   receive_keys(from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
                [this, from, message, then = std::move(then)](std::string_view bytes) {
-                 std::vector<FoundList> lists;
+                 std::vector<ReceivedList> lists;
                  for (auto const& intent : message.intents) {
                    auto parts = decode(from, intent, message.clock, &decoders_, bytes);
                    if (auto plan = planner_.plan(from, parts)) {
                      parts = std::move(plan->here);
                      planner_.queue(from, intent.clock, std::move(*plan));
                    }
-                   lists.push_back({from, state_.me, intent.clock, std::move(parts)});
+                   lists.push_back({from, from, state_.me, intent.clock, std::move(parts)});
                  }
                  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
-                 wait_find(from, lists);
+                 for (auto& list : lists) take_list(std::move(list));
                  then();
                });
 }
@@ -221,7 +246,9 @@ void IntentExchange::receive_late(Rank from, Message const& message,
                  auto parts = decode(from, intent, intent.clock, nullptr, bytes);
                  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
                  auto plan = planner_.plan(from, parts);
-                 wait_find(from, {{from, state_.me, intent.clock, plan ? plan->here : parts}});
+                 take_list({from, from, state_.me, intent.clock, plan ? plan->here : std::move(parts)});
+                 kernels::HostReads none(state_.stream);
+                 wait_find(none);
                  then(std::move(plan));
                });
 }
@@ -237,14 +264,14 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
                                : tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
   receive_keys(home, section, message.key_bytes,
                [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
-                 std::vector<FoundList> lists;
+                 std::vector<ReceivedList> lists;
                  for (auto const& [reader, intent] : message.forwards) {
                    auto parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
                    for (auto& part : parts) sort_keys(part.keys);
-                   lists.push_back({reader, home, intent.clock, std::move(parts)});
+                   lists.push_back({home, reader, home, intent.clock, std::move(parts)});
                  }
                  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
-                 wait_find(home, lists);
+                 for (auto& list : lists) take_list(std::move(list));
                  then();
                });
 }

@@ -33,24 +33,29 @@ class IntentExchange {
   // Both references must outlive this object.
   IntentExchange(RoundState& state, HomePlanner& planner) : state_(state), planner_(planner) {}
 
-  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::remote_positions.
-  void wait_queue(PreparedBatch::Impl& batch);
-  // Returns the intent of a late fetch, which is not queued, and sets PreparedPart::remote_positions of this home.
-  // Late fetches do not use the key dictionary, because they are not ordered with the rounds.
-  OutgoingIntents wait_encode_late(PreparedBatch::Impl& batch, Rank home);
+  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::remote_positions. keys: of the
+  // batch.
+  void wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys);
+  // Returns the intents of a late fetch by home, which are not queued. Late fetches do not use the key dictionary,
+  // because they are not ordered with the rounds.
+  std::map<Rank, OutgoingIntents> wait_encode_late(PreparedBatch::Impl& batch, HostKeys const& keys);
   // Takes the queued intents for a home.
   OutgoingIntents take(Rank home);
   // Sends the encoded keys of intents.
   void send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
 
-  // Receives the intents of a message of the gradient phase, finds the rows that this rank owns, and queues forwards
-  // and routes for the others. Then calls `then`.
+  // Receives the intents of a message of the gradient phase, and queues forwards and routes for the rows that this rank
+  // does not own. Then calls `then`. wait_find() finds the rows that it owns.
   void receive(Rank from, Message const& message, std::function<void()> then);
   // The same for a late fetch. then: called with the keys of all rows, by part; only those of rows that this rank owns
   // have been found.
   void receive_late(Rank from, Message const& message, std::function<void(std::optional<HomePlanner::Plan>)> then);
-  // Receives the forwards of a message, and calls `then` when their rows are found.
+  // Receives the forwards of a message, and then calls `then`. wait_find() finds their rows.
   void receive_forwards(Rank home, Message const& message, std::function<void()> then);
+
+  // Finds or reserves the rows of the lists that have been received, all together. also: see
+  // TableShard::wait_resolve().
+  void wait_find(kernels::HostReads& also);
 
   // Throws PeerError if a rank has ended `step` without the keys of a batch that it announced for this step.
   void require_keys(Clock step) const;
@@ -64,19 +69,20 @@ class IntentExchange {
  private:
   using Dictionaries = std::map<std::pair<Rank, TableId>, KeyDecoder>;
 
-  void wait_encode(PreparedBatch::Impl& batch, Rank home, bool is_late, OutgoingIntents& outgoing);
+  void wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
+                   std::map<Rank, OutgoingIntents>& outgoing);
   void add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late);
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
   std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
                                std::string_view& bytes);
   void receive_keys(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
   // The keys of one list, whose rows are to be found.
-  struct FoundList {
-    Rank reader, home;
+  struct ReceivedList {
+    Rank sender, reader, home;
     Clock clock;
     std::vector<PartKeys> parts;
   };
-  void wait_find(Rank from, std::vector<FoundList> const& lists);
+  void take_list(ReceivedList list);
   std::size_t dictionary_capacity(TableId table) const;
   KeyEncoder& encoder_for(Rank home, TableId table);
 
@@ -86,6 +92,7 @@ class IntentExchange {
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
   Dictionaries decoders_;                    // of intents, by reader
   Dictionaries forward_decoders_;            // by home
+  std::vector<ReceivedList> received_;       // whose rows are not found yet
   std::map<Rank, std::size_t> parts_ahead_;  // by sender: number of parts in RoundState::reader_batches
 };
 

@@ -8,7 +8,7 @@ namespace gpups::cache {
 
 // -- requests of this rank --
 
-void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own) {
+void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own, HostKeys const& keys) {
   pending.sent = pending.is_late = true;
   Clock const clock = pending.batch->clock;
   if (own) {
@@ -22,12 +22,10 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::P
     }
     ++pending.fetches;
   }
-  for (Rank const home : state_.others()) {
-    if (!has_list(*pending.batch, home)) continue;
+  for (auto const& [home, outgoing] : intents_.wait_encode_late(*pending.batch, keys)) {
     auto const id = next_fetch_++;
     fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
     ++pending.fetches;
-    auto const outgoing = intents_.wait_encode_late(*pending.batch, home);
     keys_ += outgoing.keys();
     state_.messenger.send(home, {.kind = MessageKind::kLateFetch,
                                  .clock = clock,
@@ -97,7 +95,10 @@ void LateFetches::read(Answer const& answer) {
                     if (!place->second.unanswered.empty()) return;
                     Clock const clock = place->second.clock;
                     fetches_.erase(place);
-                    if (--state_.batches.at(clock).fetches == 0) arrived_(clock);
+                    auto& pending = state_.batches.at(clock);
+                    if (--pending.fetches > 0) return;
+                    values_.wait_decode(pending);
+                    arrived_(clock);
                   });
 }
 
@@ -149,6 +150,8 @@ void LateFetches::on_forward(Rank home, Message const& message) {
     state_.throw_peer_error(home, "forwarded a late fetch without its keys");
   }
   intents_.receive_forwards(home, message, [this, home, message] {
+    kernels::HostReads none(state_.stream);
+    intents_.wait_find(none);
     wait_answer({.of = {message.forwards[0].reader, message.clock},
                  .home = home,
                  .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},

@@ -32,7 +32,7 @@ class LateFetches {
 
   // Requests the rows of a batch. own: the plan for the rows of this home; nullopt: this rank owns them. Waits for the
   // stream.
-  void wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own);
+  void wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own, HostKeys const& keys);
   // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
   void on_message(Rank from, Message const& message);
   // Answers the requests that waited until the step before theirs is applied, which it now is.

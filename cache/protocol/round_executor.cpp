@@ -8,8 +8,8 @@
 #include "cache/protocol/countdown_callback.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
-#include "kernels/key_index.hpp"
 #include "kernels/nvtx.hpp"
+#include "kernels/row_storage.hpp"
 
 namespace gpups::cache {
 
@@ -34,11 +34,14 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
 // -- batches --
 
 // Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it owns all of them.
-std::optional<HomePlanner::Plan> RoundExecutor::wait_plan_own(PreparedBatch::Impl const& batch) {
+std::optional<HomePlanner::Plan> RoundExecutor::plan_own(PreparedBatch::Impl const& batch, HostKeys const& keys) {
   if (!state_.placement.any_moved) return std::nullopt;
-  std::vector<PartKeys> keys;
-  for (auto const& part : batch.parts) keys.push_back({part.table, to_host(state_.stream, part.keys_at(state_.me))});
-  return planner_.plan(state_.me, keys);
+  std::vector<PartKeys> mine;
+  for (auto const& part : batch.parts) {
+    auto const own = keys.of(part.keys_at(state_.me));
+    mine.push_back({part.table, {own.begin(), own.end()}});
+  }
+  return planner_.plan(state_.me, mine);
 }
 
 void RoundExecutor::announce(BatchPtr const& batch) {
@@ -57,20 +60,25 @@ void RoundExecutor::announce(BatchPtr const& batch) {
   auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch});
   GPUPS_ASSERT(added);
   auto& pending = place->second;
-  auto const own = wait_plan_own(*batch);
+  kernels::HostReads reads(state_.stream);
+  HostKeys const keys(*batch, reads);
+  if (placement.any_moved) {
+    reads.wait();
+  } else {
+    router_.wait_route(pending, reads);
+  }
+  auto const own = plan_own(*batch, keys);
   if (remote == 0 && !own) {
     pending.sent = true;
-    router_.wait_route(pending);
+    if (!pending.routed) router_.wait_route(pending);
   } else if (batch->clock <= state_.round.next_in() + (placement.any_moved ? 1 : 0)) {
-    if (!placement.any_moved) router_.wait_route(pending);
-    late_fetches_.wait_fetch(pending, own);
+    late_fetches_.wait_fetch(pending, own, keys);
   } else {
-    intents_.wait_queue(*batch);
+    intents_.wait_queue(*batch, keys);
     if (own) {
       pending.routes[state_.me] = own->owners;
       planner_.queue(state_.me, batch->clock, *own);
     }
-    if (!placement.any_moved) router_.wait_route(pending);
   }
   check_ready(batch->clock);
 }
@@ -87,10 +95,10 @@ void RoundExecutor::check_ready(Clock clock) {
 
 // -- the end of a step --
 
-// Returns why the step of this batch must be rejected, or an empty text. Waits for the stream.
-std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch) {
+// Returns why the step of this batch must be rejected, or an empty text. wrong_numbers, bad_rows: those of the batch.
+std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch, std::vector<std::uint32_t> const& entries,
+                                        std::vector<std::uint32_t> const& rows) {
   auto& stream = state_.stream;
-  auto const entries = to_host(stream, batch.wrong_numbers.view());
   for (std::size_t p = 0; p < entries.size(); ++p) {
     if (entries[p] == kernels::kNoRow) continue;
     return fmt::format(
@@ -98,7 +106,6 @@ std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch) {
         "(the step was rejected on all ranks): give indices below the number of sources",
         number(state_.me), entries[p], state_.table(batch.parts[p].table).options().name, number(batch.clock));
   }
-  auto const rows = to_host(stream, batch.bad_rows.view());
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.parts[p];
     auto const row = rows[p];
@@ -133,7 +140,13 @@ void RoundExecutor::begin_round() {
     for (auto const& event : batch->read_events) state_.stream.after(event);
     state_.stream.after(batch->push_event);
     report.samples = batch->samples;
-    report.rejection = rejection_of(*batch);
+    kernels::HostReads reads(state_.stream);
+    std::vector<std::uint32_t> wrong_numbers, bad_rows;
+    reads.add<std::uint32_t>(batch->wrong_numbers.view(), wrong_numbers);
+    reads.add<std::uint32_t>(batch->bad_rows.view(), bad_rows);
+    gradients_.pack(reads);
+    reads.wait();
+    report.rejection = rejection_of(*batch, wrong_numbers, bad_rows);
   }
   state_.round.end_step(report);
 }
@@ -184,8 +197,8 @@ void RoundExecutor::send_gradient_phase() {
 void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
   gradients_.check(from, message.gradients);
   residuals_.check(from, message.flushed);
-  // Counts: the sections of gradients; keys and sums of each list of flushed rows; and the keys of new intents.
-  auto const taken = countdown_callback(gradients_.sections(from, message.gradients) + 2 * message.flushed.size() + 1,
+  // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and the keys of new intents.
+  auto const taken = countdown_callback(gradients_.transfers(from, message.gradients) + 2 * message.flushed.size() + 1,
                                         [this, from] { state_.round.on_data_received(from); });
   gradients_.receive(from, message.gradients, taken);
   residuals_.receive(from, message.flushed, taken);
@@ -198,6 +211,10 @@ void RoundExecutor::apply() {
   std::size_t const samples = state_.round.all().samples;
   bool const rejected = !state_.round.all().rejection.empty();
   intents_.require_keys(step);
+  kernels::HostReads arrived(state_.stream);
+  if (!rejected) gradients_.find(arrived);
+  intents_.wait_find(arrived);
+  if (!rejected) gradients_.check_found();
   residuals_.wait_begin_apply(rejected);
   std::deque<FlushedSums> flushed;
   std::vector<TableShard::TableStep> tables;
@@ -209,7 +226,13 @@ void RoundExecutor::apply() {
     // Flushed residuals are divided by the samples of this step or, if it has none, by those of the last step that had.
     if (samples == 0 && flushed.size() > before) table.samples = residuals_.samples();
   }
-  TableShard::wait_apply(state_.stream, tables, step);
+  auto const bad_rows_there = TableShard::apply(state_.stream, tables, step);
+  std::vector<std::uint32_t> bad_rows;
+  kernels::HostReads applied(state_.stream);
+  applied.add<std::uint32_t>(bad_rows_there.view(), bad_rows);
+  values_.find_existing(step + 1, applied);
+  applied.wait();
+  TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
   residuals_.end_apply(rejected);
   intents_.end_step(step);
@@ -259,8 +282,17 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
   state_.batches.erase(step);
-  if (state_.current != nullptr) values_.wait_free_replicas(*state_.current);
+  if (state_.current != nullptr) {
+    for (auto& part : state_.current->parts) part.end_step();
+  }
   state_.current = nullptr;
+  kernels::HostReads none(state_.stream);
+  intents_.wait_find(none);  // forwards
+  auto const next = state_.batches.find(state_.round.clock());
+  if (next != state_.batches.end() && !next->second.values.empty() && !next->second.is_late) {
+    values_.wait_decode(next->second);
+  }
+  TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
   // Homes have routed the batches that were sent to them in this round.
   for (auto& [clock, pending] : state_.batches) {
     if (pending.sent && !pending.routed && !pending.is_late) router_.wait_route(pending);

@@ -81,8 +81,9 @@ class RoundExecutor {
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);
-  std::optional<HomePlanner::Plan> wait_plan_own(PreparedBatch::Impl const& batch);
-  std::string rejection_of(PreparedBatch::Impl const& batch);
+  std::optional<HomePlanner::Plan> plan_own(PreparedBatch::Impl const& batch, HostKeys const& keys);
+  std::string rejection_of(PreparedBatch::Impl const& batch, std::vector<std::uint32_t> const& wrong_numbers,
+                           std::vector<std::uint32_t> const& bad_rows);
 
   RoundState state_;
   HomePlanner planner_;

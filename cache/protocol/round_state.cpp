@@ -18,6 +18,15 @@ std::vector<Rank> RoundState::others() const {
   return all;
 }
 
+HostKeys::HostKeys(PreparedBatch::Impl const& batch, kernels::HostReads& reads) : keys_(batch.pattern->keys.view()) {
+  if (!keys_.device().is_host()) reads.add<Key>(keys_, copied_);
+}
+
+View<Key const> HostKeys::of(View<Key const> keys) const {
+  if (keys_.device().is_host()) return keys;
+  return View<Key const>(copied_).slice(static_cast<std::size_t>(keys.data() - keys_.data()), keys.size());
+}
+
 bool has_list(PreparedBatch::Impl const& batch, Rank rank) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
                      [=](auto const& part) { return part.list_size(rank) > 0; });

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,13 +18,24 @@
 #include "cache/batch/prepared_batch.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/store_messenger.hpp"
+#include "cache/protocol/value_body.hpp"
 #include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
+#include "kernels/host_reads.hpp"
 
 namespace gpups::cache {
 
 using BatchPtr = std::shared_ptr<PreparedBatch::Impl>;
+
+// The values that an owner has sent for a batch of this rank.
+struct ReceivedValues {
+  Rank from{};
+  ValueBody body;
+  std::vector<PreparedPart::ListSlice> rows;  // of each part, in PreparedPart::remote_positions
+  std::vector<std::size_t> sent;              // of these, the rows whose values are in `bytes`
+  Array<std::uint8_t> bytes{};
+};
 
 // A batch of this rank that is announced, and whose step is not complete.
 struct PendingBatch {
@@ -32,9 +44,24 @@ struct PendingBatch {
   bool is_late = false;  // they were sent as late fetches
   // From each home: the owner of each row of its intent, by part. No entry: it owns all of these rows itself.
   std::map<Rank, std::vector<std::vector<Rank>>> routes{};
-  bool routed = false;    // the lists of owners are complete
-  bool placed = false;    // rows that other ranks own have replicas
-  std::size_t fetches{};  // late fetches whose values have not arrived
+  bool routed = false;                                    // the lists of owners are complete
+  bool placed = false;                                    // rows that other ranks own have replicas
+  std::vector<std::shared_ptr<ReceivedValues>> values{};  // that are not decoded, in the order of their headers
+  std::size_t fetches{};                                  // late fetches whose values have not arrived
+};
+
+// The keys of a batch on the host. The batch must outlive this object.
+class HostKeys {
+ public:
+  // On a GPU, the keys are valid when `reads` are done.
+  HostKeys(PreparedBatch::Impl const& batch, kernels::HostReads& reads);
+
+  // Returns some keys of the batch on the host.
+  View<Key const> of(View<Key const> keys) const;
+
+ private:
+  View<Key const> keys_;
+  std::vector<Key> copied_;
 };
 
 // The rows of one table that another rank reads from this rank at a clock.
@@ -47,7 +74,7 @@ struct ListPart {
 
 // A list of these rows in all parts of the reader's batch, and the gradients that the reader sends for them.
 struct ReaderPart : ListPart {
-  std::shared_ptr<ReceivedSums> sums{}, occurrences{};
+  std::optional<ReceivedSums> sums{}, occurrences{};
   Matrix<std::int64_t> counts{};  // decoded occurrences
   // For tables with gradient compression:
   std::shared_ptr<Array<std::uint8_t>> compressed{};  // the gradient section, kept until its rows are added
@@ -64,7 +91,8 @@ struct HomeList {
 // The batch of another rank at a clock, as far as it reads rows of this rank.
 struct ReaderBatch {
   std::map<Rank, HomeList> homes;
-  std::vector<ReaderPart> parts{};  // the lists of all homes together, from wait_join() on
+  std::vector<ReaderPart> parts{};              // the lists of all homes together, from wait_join() on
+  std::shared_ptr<Array<std::uint8_t>> body{};  // packed gradients, of which the parts have views
   bool is_late = false;
 };
 using ReaderBatchId = std::pair<Rank, Clock>;

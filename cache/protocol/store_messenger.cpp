@@ -17,7 +17,7 @@ TrafficKind kind_of(Section section) {
     case Section::kGradients:
     case Section::kFlushedKeys:
     case Section::kFlushedSums:
-    case Section::kOccurrences:
+    case Section::kGradientBody:
       return &TrafficByKind::gradients;
     case Section::kValues:
       return &TrafficByKind::refreshes;

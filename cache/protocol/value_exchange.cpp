@@ -3,159 +3,307 @@
 
 #include <utility>
 
-#include "cache/protocol/countdown_callback.hpp"
 #include "kernels/gather_elements.hpp"
 #include "kernels/number_matrix.hpp"
 #include "kernels/wire/list_rows.hpp"
-#include "kernels/wire/select_above.hpp"
 
 namespace gpups::cache {
 
 // -- the owner's end --
 
-std::size_t ValueExchange::bytes_of(TableOptions const& table, std::size_t sent, std::size_t rows) {
-  if (table.refresh_compression.enabled()) return RowMirror::bytes(table, sent, rows);
-  std::size_t const values = kernels::NumberView{nullptr, sent, table.dim, table.value_type}.bytes();
-  return values + (sent < rows ? kernels::bitmap_words(rows) * sizeof(std::uint32_t) : 0);
-}
-
-// Encodes the section of a part, and sets `sent` to the number of rows in it.
-Array<std::uint8_t> ValueExchange::wait_encode(ReaderBatchId const& to, ListPart const& part, std::uint64_t& sent) {
-  auto& stream = state_.stream;
-  auto& shard = state_.table(part.table);
-  std::size_t const rows = part.ids.size();
-  if (shard.sends_deltas()) {
-    Matrix<float> const values(stream.device(), rows, shard.dim());
-    shard.gather(stream, part.ids, values);
-    auto changes = mirror_of(sent_mirrors_, to.first, part.table)
-                       .wait_send(stream, to.second, *part.key_list, values, residuals_.resends_all_values());
-    sent = changes.sent;
-    return std::move(*changes.bytes);
-  }
-  auto const existing = shard.wait_list_existing(stream, part.ids);
-  bool const fewer = bytes_of(shard.options(), existing.count, rows) < bytes_of(shard.options(), rows, rows);
-  sent = fewer ? existing.count : rows;
-  Array<std::uint8_t> bytes(stream.device(), bytes_of(shard.options(), sent, rows));
-  auto const ids = fewer ? existing.ids.view().slice(0, sent) : part.ids.view();
-  auto const values = shard.numbers_at(bytes, sent);
-  shard.gather_numbers(stream, ids, values);
-  if (fewer) {
-    auto* const bitmap = reinterpret_cast<std::uint32_t*>(bytes.data() + values.bytes());
-    kernels::indices_to_bitmap(stream, {.indices = existing.positions.view().slice(0, sent),
-                                        .bitmap = {bitmap, kernels::bitmap_words(rows), stream.device()}});
-  }
-  return bytes;
-}
-
-// Sends one section for each part, with the tags tag, tag + part 1 ...
+// Finds the rows of lists that exist. lists: by reader.
 template <class Part>
-void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, Message message,
-                                    std::uint64_t tag, TrafficKind kind) {
-  std::vector<std::shared_ptr<Array<std::uint8_t>>> sections;
-  message.sent.resize(parts.size());
+void ValueExchange::find_existing(std::map<Rank, std::vector<Part> const*> const& lists, ExistingLists& existing,
+                                  kernels::HostReads& reads) {
+  auto& stream = state_.stream;
+  existing = {};
+  std::size_t words = 0, count = 0;
+  for (auto const& [reader, parts] : lists) {
+    existing.of[reader].first = count;
+    count += parts->size();
+    for (auto const& part : *parts) {
+      if (!state_.table(part.table).sends_deltas()) words += kernels::bitmap_words(part.ids.size()) + part.ids.size();
+    }
+  }
+  existing.words = Array<std::uint32_t>(stream.device(), words);
+  existing.counts = Array<std::uint32_t>(stream.device(), count);
+  auto take = [&, at = std::size_t{0}](std::size_t size) mutable {
+    at += size;
+    return existing.words.view().slice(at - size, size);
+  };
+  std::vector<kernels::MarkExisting> marks;
+  std::vector<kernels::ListMarked> marked;
+  for (auto const& [reader, parts] : lists) {
+    auto& rows = existing.of[reader];
+    for (auto const& part : *parts) {
+      auto const& shard = state_.table(part.table);
+      rows.bitmaps.push_back(take(shard.sends_deltas() ? 0 : kernels::bitmap_words(part.ids.size())));
+    }
+    for (std::size_t p = 0; p < parts->size(); ++p) {
+      auto const& part = (*parts)[p];
+      auto const& shard = state_.table(part.table);
+      bool const is_plain = !shard.sends_deltas();
+      rows.ids.push_back(take(is_plain ? part.ids.size() : 0));
+      if (is_plain) marks.push_back(shard.mark_existing(part.ids, rows.bitmaps[p]));
+      marked.push_back({.bitmap = rows.bitmaps[p], .n = rows.ids[p].size(), .from = part.ids, .taken = rows.ids[p]});
+    }
+  }
+  if (marks.empty()) return;
+  kernels::mark_existing(stream, marks);
+  kernels::list_marked(stream, marked, existing.counts);
+  reads.add<std::uint32_t>(existing.counts.view(), existing.count);
+}
+
+void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
+  std::map<Rank, std::vector<ReaderPart> const*> lists;
+  for (auto& [id, list] : state_.reader_batches) {
+    if (id.second != clock || list.is_late || !has_rows(list)) continue;
+    wait_join(state_.stream, list);
+    lists[id.first] = &list.parts;
+  }
+  find_existing(lists, existing_, reads);
+}
+
+// Sends the values of all parts.
+template <class Part>
+void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts,
+                                    ExistingLists const& existing, Message message, std::uint64_t tag,
+                                    TrafficKind kind) {
+  auto& stream = state_.stream;
+  auto const& rows = existing.of.at(to.first);
+  std::vector<ValueBody::PartRows> all, fewer;
+  std::map<std::size_t, RowMirror::Changes> changes;
+  std::size_t plain = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& part = parts[p];
+    auto& shard = state_.table(part.table);
+    std::size_t const n = part.ids.size();
+    std::size_t sent = n;
+    if (shard.sends_deltas() && n > 0) {
+      Matrix<float> const values(stream.device(), n, shard.dim());
+      shard.gather(stream, part.ids, values);
+      changes[p] = mirror_of(sent_mirrors_, to.first, part.table)
+                       .wait_send(stream, to.second, *part.key_list, values, residuals_.resends_all_values());
+      sent = changes[p].sent;
+    }
+    all.push_back({&shard.options(), n, sent});
+    fewer.push_back({&shard.options(), n, shard.sends_deltas() ? sent : existing.count[rows.first + p]});
+    plain += n * shard.dim() * sizeof(float);
+  }
+  ValueBody const with_all(all), with_fewer(fewer);
+  bool const send_fewer = with_fewer.bytes() < with_all.bytes();
+  auto const& body = send_fewer ? with_fewer : with_all;
+  auto const bytes = std::make_shared<Array<std::uint8_t>>(stream.device(), body.bytes());
+  std::vector<kernels::GatherNumbers> gathers;
   bool all_rows = true;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    sections.push_back(std::make_shared<Array<std::uint8_t>>());
-    if (!parts[p].ids.empty()) *sections[p] = wait_encode(to, parts[p], message.sent[p]);
-    all_rows = all_rows && message.sent[p] == parts[p].ids.size();
+    std::size_t const sent = (send_fewer ? fewer : all)[p].sent;
+    message.sent.push_back(sent);
+    all_rows = all_rows && sent == parts[p].ids.size();
+    auto const section = bytes->view().slice(body.section_first(p), body.section_size(p));
+    auto& shard = state_.table(parts[p].table);
+    if (shard.sends_deltas()) {
+      if (section.size() > 0) copy<std::uint8_t>(stream, section, changes[p].bytes->view());
+    } else if (sent > 0) {
+      auto const ids = send_fewer ? View<std::uint32_t const>(rows.ids[p]).slice(0, sent) : parts[p].ids.view();
+      gathers.push_back(shard.gather_numbers(ids, shard.numbers_at(section, sent)));
+    }
   }
+  if (body.has_bitmaps()) {
+    View<std::uint32_t> const to_words(reinterpret_cast<std::uint32_t*>(bytes->data()), body.bitmap_words(),
+                                       stream.device());
+    copy<std::uint32_t>(stream, to_words, {rows.bitmaps[0].data(), body.bitmap_words(), stream.device()});
+  }
+  kernels::gather_numbers(stream, gathers);
   if (all_rows) message.sent.clear();
   state_.messenger.send(to.first, message);
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& bytes = sections[p];
-    state_.messenger.count_compression(kind, parts[p].ids.size() * state_.table(parts[p].table).dim() * sizeof(float),
-                                       bytes->size());
-    state_.messenger.send_data(state_.stream, to.first, with_part(tag, p), bytes->data(), bytes->size(), kind, bytes);
-  }
+  state_.messenger.count_compression(kind, plain, bytes->size());
+  state_.messenger.send_data(stream, to.first, tag, bytes->data(), bytes->size(), kind, bytes);
 }
 
 void ValueExchange::wait_send(ReaderBatchId const& to, Message message) {
-  auto& list = state_.reader_batches.at(to);
-  wait_join(state_.stream, list);
-  message.parts = list.parts.size();
-  wait_send_parts(to, list.parts, message, tag(Section::kValues, static_cast<std::uint64_t>(number(to.second)), 0),
-                  &Traffic::refreshes);
+  auto const& parts = state_.reader_batches.at(to).parts;
+  message.parts = parts.size();
+  wait_send_parts(to, parts, existing_, message,
+                  tag(Section::kValues, static_cast<std::uint64_t>(number(to.second)), 0), &Traffic::refreshes);
 }
 
 void ValueExchange::wait_send_late(ReaderBatchId const& to, Rank home, Message message) {
-  wait_send_parts(to, state_.reader_batches.at(to).homes.at(home).parts, message,
-                  tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
+  auto const& parts = state_.reader_batches.at(to).homes.at(home).parts;
+  ExistingLists existing;
+  kernels::HostReads reads(state_.stream);
+  find_existing<ListPart>({{to.first, &parts}}, existing, reads);
+  reads.wait();
+  wait_send_parts(to, parts, existing, message, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
 }
 
 // -- the reader's end --
 
-// Gives replicas to the rows of the batch that other ranks own.
-void ValueExchange::wait_place_replicas(PreparedBatch::Impl& batch) {
-  auto& stream = state_.stream;
-  for (auto& part : batch.parts) {
-    std::size_t const rows = part.remote_positions.size();
-    if (rows == 0) continue;
-    Array<Key> const keys(stream.device(), rows);
-    kernels::gather_elements(stream, kernels::GatherElements<Key>{part.keys, part.remote_positions, keys});
-    part.replicas = Array<std::uint32_t>(stream.device(), rows);
-    state_.table(part.table).wait_place_replicas(stream, keys, part.replicas, batch.clock);
-    kernels::scatter_elements(stream, {.from = part.replicas, .positions = part.remote_positions, .to = part.ids});
-  }
-}
-
-void ValueExchange::wait_free_replicas(PreparedBatch::Impl& batch) {
-  for (auto& part : batch.parts) {
-    if (!part.replicas.empty()) {
-      state_.table(part.table).wait_free_replicas(state_.stream, part.replicas, batch.clock);
-    }
-    part.end_step();
-  }
-}
-
 void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
                             std::vector<std::uint64_t> const& sent, std::function<void()> then) {
-  auto const& batch = pending.batch;
-  auto const& parts = batch->parts;
-  auto const sections = std::make_shared<std::vector<ReceivedSection>>();
+  auto const& parts = pending.batch->parts;
+  if (!sent.empty() && sent.size() != parts.size()) {
+    state_.throw_peer_error(from, "sent values for other rows than were announced");
+  }
+  std::vector<ValueBody::PartRows> rows;
+  std::vector<PreparedPart::ListSlice> slices;
+  std::vector<std::size_t> sent_rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const rows = parts[p].list_slice(from, home);
-    if (!sent.empty() && (sent.size() != parts.size() || sent[p] > rows.size)) {
+    auto const& slice = slices.emplace_back(parts[p].list_slice(from, home));
+    if (!sent.empty() && sent[p] > slice.size) {
       state_.throw_peer_error(from, "sent values for other rows than were announced");
     }
-    if (rows.size > 0) sections->push_back({.part = p, .sent = sent.empty() ? rows.size : sent[p], .rows = rows});
+    sent_rows.push_back(sent.empty() ? slice.size : sent[p]);
+    rows.push_back({&state_.table(parts[p].table).options(), slice.size, sent_rows.back()});
   }
-  if (!std::exchange(pending.placed, true)) wait_place_replicas(*batch);
-  auto const taken = countdown_callback(sections->size(), [this, from, batch, sections, then = std::move(then)] {
-    for (auto const& each : *sections) wait_decode(from, *batch, each);
-    then();
-  });
-  for (auto& each : *sections) {
-    std::size_t const bytes = bytes_of(state_.table(parts[each.part].table).options(), each.sent, each.rows.size);
-    auto const allocate = [sections, &each, device = state_.stream.device(), bytes] {
-      each.bytes = Array<std::uint8_t>(device, bytes);
-      return each.bytes.data();
-    };
-    state_.messenger.receive_data(state_.stream, from, with_part(tag, each.part), bytes, allocate, taken);
-  }
+  auto const values = std::make_shared<ReceivedValues>(
+      ReceivedValues{.from = from, .body = ValueBody(rows), .rows = std::move(slices), .sent = std::move(sent_rows)});
+  pending.values.push_back(values);  // mirrors change in the order in which an owner has sent the values
+  auto const allocate = [values, device = state_.stream.device()] {
+    values->bytes = Array<std::uint8_t>(device, values->body.bytes());
+    return values->bytes.data();
+  };
+  state_.messenger.receive_data(state_.stream, from, tag, values->body.bytes(), allocate, std::move(then));
 }
 
-void ValueExchange::wait_decode(Rank from, PreparedBatch::Impl const& batch, ReceivedSection const& section) {
-  auto& stream = state_.stream;
-  auto& part = batch.parts[section.part];
-  auto& shard = state_.table(part.table);
-  if (shard.sends_deltas()) return wait_decode_changes(from, batch.clock, part, section);
-  auto const replicas = part.replicas.view().slice(section.rows.first, section.rows.size);
-  auto const values = shard.numbers_at(section.bytes, section.sent);
-  if (section.sent == replicas.size()) return shard.set_replicas(stream, replicas, values);
+// Memory of a batch while its values are decoded, and what the host reads.
+struct ValueExchange::DecodedBatch {
+  std::vector<Array<Key>> keys;  // of the replicas of each part
+  std::vector<TableShard::ShardKeys> replicas;
+  // Lists of rows that have received values, and of rows that have initial values, one of each for each section with a
+  // bitmap. They contain positions in the section's rows.
+  struct SplitSection {
+    ReceivedValues const* values;
+    std::size_t part;
+    View<std::uint32_t> sent, initial;
+  };
+  Array<std::uint32_t> positions, counts;
+  std::vector<SplitSection> split;
+  std::vector<std::uint32_t> count;  // read from `counts`: sent and initial rows of each split section
+};
 
-  std::size_t const rows = replicas.size();
-  View<std::uint32_t const> const bitmap(reinterpret_cast<std::uint32_t const*>(section.bytes.data() + values.bytes()),
-                                         kernels::bitmap_words(rows), stream.device());
-  Array<std::uint32_t> const sent(stream.device(), rows), others(stream.device(), rows);
-  std::size_t const marked =
-      kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = sent});
-  if (marked != section.sent) {
-    state_.throw_peer_error(from, "sent values of a different number of rows than its message says");
+// Gathers the keys of the rows that need replicas.
+void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) {
+  if (std::exchange(pending.placed, true)) return;
+  auto& stream = state_.stream;
+  std::vector<kernels::GatherElements<Key>> gathers;
+  for (auto& part : pending.batch->parts) {
+    std::size_t const rows = part.remote_positions.size();
+    if (rows == 0) continue;
+    auto const& keys = decoded.keys.emplace_back(stream.device(), rows);
+    gathers.push_back({part.keys, part.remote_positions, keys});
+    part.replicas = Array<std::uint32_t>(stream.device(), rows);
+    decoded.replicas.push_back({&state_.table(part.table), keys, part.replicas});
   }
-  kernels::wait_list_marked(stream, {.bitmap = bitmap, .n = rows, .from = replicas, .taken = others, .marked = false});
-  auto const initial = others.view().slice(0, rows - marked);
-  shard.set_replicas(stream, sent.view().slice(0, marked), values);
-  shard.init_replicas(stream, initial, shard.wait_keys_of(stream, initial));
+  if (!gathers.empty()) kernels::gather_elements(stream, gathers);
+}
+
+// Divides the rows of sections that do not have values for all rows.
+void ValueExchange::find_sent(PendingBatch const& pending, DecodedBatch& decoded) {
+  auto& stream = state_.stream;
+  std::size_t words = 0;
+  for (auto const& values : pending.values) {
+    if (!values->body.has_bitmaps()) continue;
+    for (std::size_t p = 0; p < values->rows.size(); ++p) {
+      if (state_.table(pending.batch->parts[p].table).sends_deltas() || values->rows[p].size == 0) continue;
+      decoded.split.push_back({.values = values.get(), .part = p, .sent = {}, .initial = {}});
+      words += 2 * values->rows[p].size;
+    }
+  }
+  if (decoded.split.empty()) return;
+  decoded.positions = Array<std::uint32_t>(stream.device(), words);
+  decoded.counts = Array<std::uint32_t>(stream.device(), 2 * decoded.split.size());
+  std::vector<kernels::ListMarked> lists;
+  std::size_t at = 0;
+  for (auto& section : decoded.split) {
+    std::size_t const rows = section.values->rows[section.part].size;
+    section.sent = decoded.positions.view().slice(at, rows);
+    section.initial = decoded.positions.view().slice(at + rows, rows);
+    at += 2 * rows;
+    auto const* const bitmaps = reinterpret_cast<std::uint32_t const*>(section.values->bytes.data());
+    View<std::uint32_t const> const bitmap(bitmaps + section.values->body.bitmap_first(section.part),
+                                           kernels::bitmap_words(rows), stream.device());
+    lists.push_back({.bitmap = bitmap, .n = rows, .from = {}, .taken = section.sent});
+    lists.push_back({.bitmap = bitmap, .n = rows, .from = {}, .taken = section.initial, .marked = false});
+  }
+  kernels::list_marked(stream, lists, decoded.counts);
+}
+
+// Writes received and initial values to replicas.
+void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch const& decoded) {
+  auto& stream = state_.stream;
+  auto const& parts = pending.batch->parts;
+  Array<std::uint32_t> const ids(stream.device(), decoded.positions.size());
+  std::vector<kernels::GatherElements<std::uint32_t>> gathers;
+  std::vector<kernels::ScatterNumbers> scatters;
+  std::vector<kernels::InitRows> inits;
+  auto const rows_of = [&](ReceivedValues const& values, std::size_t p) {
+    return parts[p].replicas.view().slice(values.rows[p].first, values.rows[p].size);
+  };
+  auto const scatter = [&](ReceivedValues const& values, std::size_t p, View<std::uint32_t const> to) {
+    auto& shard = state_.table(parts[p].table);
+    auto const section = values.bytes.view().slice(values.body.section_first(p), values.body.section_size(p));
+    if (!to.empty()) scatters.push_back(shard.scatter_numbers(shard.numbers_at(section, values.sent[p]), to));
+  };
+  for (std::size_t s = 0; s < decoded.split.size(); ++s) {
+    auto const& [values, part, sent, initial] = decoded.split[s];
+    auto const rows = rows_of(*values, part);
+    auto const gather = [&](View<std::uint32_t> positions, std::uint32_t count) {
+      auto const first = static_cast<std::size_t>(positions.data() - decoded.positions.data());
+      auto const to = ids.view().slice(first, count);
+      gathers.push_back({rows, positions.slice(0, count), to});
+      return to;
+    };
+    scatter(*values, part, gather(sent, decoded.count[2 * s]));
+    auto const others = gather(initial, decoded.count[2 * s + 1]);
+    if (!others.empty()) inits.push_back(state_.table(parts[part].table).init_replicas(others));
+  }
+  for (auto const& values : pending.values) {
+    if (values->body.has_bitmaps()) continue;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (!state_.table(parts[p].table).sends_deltas()) scatter(*values, p, rows_of(*values, p));
+    }
+  }
+  if (!gathers.empty()) kernels::gather_elements(stream, gathers);
+  kernels::scatter_numbers(stream, scatters);
+  if (!inits.empty()) kernels::init_rows(stream, inits);
+}
+
+void ValueExchange::wait_decode(PendingBatch& pending) {
+  auto& stream = state_.stream;
+  auto const& parts = pending.batch->parts;
+  DecodedBatch decoded;
+  kernels::HostReads reads(stream);
+  find_sent(pending, decoded);
+  if (!decoded.split.empty()) reads.add<std::uint32_t>(decoded.counts.view(), decoded.count);
+  find_replicas(pending, decoded);
+  if (!decoded.replicas.empty()) {
+    TableShard::wait_place_replicas(stream, decoded.replicas, pending.batch->clock, reads);
+    std::vector<kernels::ScatterElements> ids;
+    for (auto const& part : parts) {
+      if (!part.replicas.empty()) {
+        ids.push_back({.from = part.replicas, .positions = part.remote_positions, .to = part.ids});
+      }
+    }
+    kernels::scatter_elements(stream, ids);
+  } else if (!decoded.split.empty()) {
+    reads.wait();
+  }
+  for (std::size_t s = 0; s < decoded.split.size(); ++s) {
+    auto const& [values, part, sent, initial] = decoded.split[s];
+    if (decoded.count[2 * s] != values->sent[part]) {
+      state_.throw_peer_error(values->from, "sent values of a different number of rows than its message says");
+    }
+  }
+  write_replicas(pending, decoded);
+  for (auto const& values : pending.values) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (state_.table(parts[p].table).sends_deltas() && values->rows[p].size > 0) {
+        wait_decode_changes(*pending.batch, *values, p);
+      }
+    }
+  }
+  pending.values.clear();
 }
 
 // -- mirrors --
@@ -166,18 +314,19 @@ RowMirror& ValueExchange::mirror_of(Mirrors& all, Rank peer, TableId table) {
   return *mirror;
 }
 
-void ValueExchange::wait_decode_changes(Rank from, Clock clock, PreparedPart const& part,
-                                        ReceivedSection const& section) {
+void ValueExchange::wait_decode_changes(PreparedBatch::Impl const& batch, ReceivedValues const& values, std::size_t p) {
   auto& stream = state_.stream;
+  auto& part = batch.parts[p];
   auto& shard = state_.table(part.table);
-  auto const [first, rows] = section.rows;
+  auto const [first, rows] = values.rows[p];
+  auto const section = values.bytes.view().slice(values.body.section_first(p), values.body.section_size(p));
   auto const keys = wait_keys_at(stream, part, part.remote_positions.view().slice(first, rows));
-  Matrix<float> const values(stream.device(), rows, shard.dim());
-  if (!mirror_of(received_mirrors_, from, part.table)
-           .wait_read(stream, clock, keys, section.bytes, section.sent, values)) {
-    state_.throw_peer_error(from, "sent values of a different number of rows than its message says");
+  Matrix<float> const decoded(stream.device(), rows, shard.dim());
+  if (!mirror_of(received_mirrors_, values.from, part.table)
+           .wait_read(stream, batch.clock, keys, section, values.sent[p], decoded)) {
+    state_.throw_peer_error(values.from, "sent values of a different number of rows than its message says");
   }
-  shard.set_replicas(stream, part.replicas.view().slice(first, rows), values);
+  shard.set_replicas(stream, part.replicas.view().slice(first, rows), decoded);
 }
 
 void ValueExchange::wait_drop(TableId table, View<Key const> keys) {

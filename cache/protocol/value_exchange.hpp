@@ -15,6 +15,7 @@
 #include "cache/feedback/row_mirror.hpp"
 #include "cache/protocol/residual_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
+#include "cache/protocol/value_body.hpp"
 
 namespace gpups::cache {
 
@@ -25,24 +26,22 @@ class ValueExchange {
   // residuals: says when all changed values are sent, ignoring the filter. Both references must outlive this object.
   ValueExchange(RoundState& state, ResidualExchange const& residuals) : state_(state), residuals_(residuals) {}
 
-  // Returns the size in bytes of a section that has `sent` of `rows` rows of a table: their values and, if not all rows
-  // are sent or the table has refresh compression, a bitmap of the sent rows.
-  static std::size_t bytes_of(TableOptions const& table, std::size_t sent, std::size_t rows);
-
-  // Sends the values of the rows that a rank reads at a clock, for the refresh phase. message: the header, in which
-  // this function sets the numbers of rows.
+  // Finds the rows that exist among those that other ranks read at a clock, for wait_send(). Queued on the stream.
+  // reads: the host reads the results with these.
+  void find_existing(Clock clock, kernels::HostReads& reads);
+  // Sends the values of the rows that a rank reads at that clock, for the refresh phase. message: the header, in which
+  // this function sets the numbers of rows. REQUIRES: the reads of find_existing() are done.
   void wait_send(ReaderBatchId const& to, Message message);
   // Answers a late fetch: sends the values of those of the rows that have this home.
   void wait_send_late(ReaderBatchId const& to, Rank home, Message message);
 
-  // Receives the values that an owner sends for this rank's batch, and then calls `then`. The first call for a batch
-  // places its replicas. tag: tag(section, number, 0). home: of the rows, for a late fetch; nullopt: the whole list.
-  // sent: from the header.
+  // Receives the values that an owner sends for this rank's batch, and then calls `then`. tag: of the transfer. home:
+  // of the rows, for a late fetch; nullopt: the whole list. sent: from the header.
   void receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
                std::vector<std::uint64_t> const& sent, std::function<void()> then);
-
-  // Frees the replicas that no later step uses, and what only the batch's step needs, when the step is complete.
-  void wait_free_replicas(PreparedBatch::Impl& batch);
+  // Places the replicas of a batch, and decodes the values that were received for it. REQUIRES: all of them have
+  // arrived.
+  void wait_decode(PendingBatch& pending);
 
   // Drops the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
@@ -54,23 +53,35 @@ class ValueExchange {
  private:
   using Mirrors = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowMirror>>;
 
-  // A section that has arrived, for rows of one part.
-  struct ReceivedSection {
-    std::size_t part = 0, sent = 0;  // rows that it has
-    PreparedPart::ListSlice rows;    // of PreparedPart::replicas
-    Array<std::uint8_t> bytes{};
+  // The rows of a list that exist: for each part a bitmap and their numbers. Empty for parts with refresh compression.
+  struct ExistingRows {
+    std::vector<View<std::uint32_t>> bitmaps, ids;
+    std::size_t first = 0;  // of the counts of its parts
   };
-  void wait_place_replicas(PreparedBatch::Impl& batch);
-  Array<std::uint8_t> wait_encode(ReaderBatchId const& to, ListPart const& part, std::uint64_t& sent);
+  // The existing rows of several lists.
+  struct ExistingLists {
+    Array<std::uint32_t> words, counts;
+    std::vector<std::uint32_t> count;  // read from `counts`: a number for each part of each list
+    std::map<Rank, ExistingRows> of;   // by reader
+  };
   template <class Part>
-  void wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, Message message, std::uint64_t tag,
-                       TrafficKind kind);
-  void wait_decode(Rank from, PreparedBatch::Impl const& batch, ReceivedSection const& section);
-  void wait_decode_changes(Rank from, Clock clock, PreparedPart const& part, ReceivedSection const& section);
+  void find_existing(std::map<Rank, std::vector<Part> const*> const& lists, ExistingLists& existing,
+                     kernels::HostReads& reads);
+  template <class Part>
+  void wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, ExistingLists const& existing,
+                       Message message, std::uint64_t tag, TrafficKind kind);
+  // What an owner has sent for a batch is decoded together with what other owners have sent. The functions queue their
+  // work on the stream, unless their names have `wait`.
+  struct DecodedBatch;
+  void find_replicas(PendingBatch& pending, DecodedBatch& decoded);
+  void find_sent(PendingBatch const& pending, DecodedBatch& decoded);
+  void write_replicas(PendingBatch const& pending, DecodedBatch const& decoded);
+  void wait_decode_changes(PreparedBatch::Impl const& batch, ReceivedValues const& values, std::size_t part);
   RowMirror& mirror_of(Mirrors& all, Rank peer, TableId table);
 
   RoundState& state_;
   ResidualExchange const& residuals_;
+  ExistingLists existing_;                   // of the next step
   Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
 };
 

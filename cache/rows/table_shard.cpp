@@ -9,7 +9,6 @@
 #include "kernels/columns.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather.hpp"
-#include "kernels/gather_numbers.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
@@ -20,14 +19,16 @@
 
 namespace gpups::cache {
 
-TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows)
+TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows,
+                       double replica_fraction)
     : options_(options),
       seed_(kernels::mix(seed ^ XXH3_64bits(options.name.data(), options.name.size()))),
       expected_rows_(expected_rows),
-      state_columns_(kernels::state_columns(options.optimizer, options.dim)) {}
+      state_columns_(kernels::state_columns(options.optimizer, options.dim)),
+      replica_fraction_(replica_fraction) {}
 
 void TableShard::allocate(Device device) {
-  index_ = kernels::KeyIndex(device, expected_rows_);
+  index_ = kernels::KeyIndex(device, expected_rows_ + replica_budget());
   values_ = {device, options_.dim, options_.value_type};
   state_ = {device, state_columns_};
   lifecycle_ = {device, kernels::kLifecycleWords, kernels::NewRows::kZero};
@@ -56,17 +57,23 @@ Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> id
 }
 
 void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const {
-  auto const rows = values_.const_ref();
-  if (rows.type == DataType::kFloat) {
-    kernels::gather(stream, {.rows = rows.as<float>(), .ids = ids, .out = out});
-  } else {
-    kernels::PooledTable const table{.rows = rows, .ids = ids, .out = out};  // bags of one row
-    kernels::find_pooled(stream, {{&table, 1}});
-  }
+  ShardRows const part{this, ids, out};
+  gather(stream, {&part, 1});
 }
 
-void TableShard::gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const {
-  kernels::gather_numbers(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+void TableShard::gather(Stream& stream, std::span<ShardRows const> parts) {
+  std::vector<kernels::Gather> floats;
+  std::vector<kernels::PooledTable> halves;
+  for (auto const& [shard, ids, out] : parts) {
+    auto const rows = shard->values_.const_ref();
+    if (rows.type == DataType::kFloat) {
+      floats.push_back({.rows = rows.as<float>(), .ids = ids, .out = out});
+    } else {
+      halves.push_back({.rows = rows, .ids = ids, .out = out});  // bags of one row
+    }
+  }
+  if (!floats.empty()) kernels::gather(stream, floats);
+  if (!halves.empty()) kernels::find_pooled(stream, {halves});
 }
 
 std::uint32_t TableShard::next_epoch(Stream& stream) {
@@ -152,6 +159,7 @@ void TableShard::wait_reclaim(Stream& stream) {
   if (uses_.rows_reserved() > 0) {
     uses_.reserve(stream, end);
     kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = free, .word = kernels::kOwned});
+    replicas_ = 0;
   }
   index_.wait_erase_ids(stream, free);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "gpups/stats.hpp"
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
+#include "kernels/gather_numbers.hpp"
+#include "kernels/host_reads.hpp"
+#include "kernels/init_rows.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/number_matrix.hpp"
 #include "kernels/row_storage.hpp"
@@ -41,15 +45,16 @@ struct RowSums {
 // of its admission_count-th occurrence, or from an assign. Sizes, hashes and scans do not include rows that are only
 // reserved.
 //
-// A replica is a copy of a row that another rank owns, while a step of this rank uses it. It has a row number and a
-// value like an owned row, so that batches read both in the same way; it is not part of sizes, hashes and scans either.
+// A replica is a copy of a row that another rank owns, for steps of this rank. It has a row number and a value like an
+// owned row, so that batches read both in the same way; it is not part of sizes, hashes and scans either. Replicas keep
+// their row numbers between steps while the budget of the table lasts.
 //
 // Threads: for the thread that makes progress. gather() may be called by another thread for rows that do not change
 // meanwhile. Functions with `wait` in their names block until `stream` is done.
 class TableShard {
  public:
-  // seed: of the store. expected_rows: on this rank. Allocates no memory.
-  TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows);
+  // seed: of the store. expected_rows: on this rank. replica_fraction: see StoreOptions. Allocates no memory.
+  TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows, double replica_fraction = 0);
 
   // Allocates the index for the expected rows. Call it once, before the functions below.
   void allocate(Device device);
@@ -72,25 +77,42 @@ class TableShard {
     View<Key const> keys;     // (n)
     View<std::uint32_t> ids;  // (n)
   };
-  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts);
-  // Returns a key that occurs twice in one list, found by its row numbers; nullopt if there is none. REQUIRES: `ids`
-  // are set by wait_resolve().
+  // also: other results that the host reads, with the same wait.
+  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts, kernels::HostReads& also);
+  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts) {
+    kernels::HostReads none(stream);
+    wait_resolve(stream, parts, none);
+  }
+  // The same for lists in which a key must not repeat. Returns a key that does; nullopt if there is none.
   struct RepeatedKey {
     std::size_t part;
     Key key;
   };
+  static std::optional<RepeatedKey> wait_resolve_distinct(Stream& stream, std::span<ShardKeys const> parts,
+                                                          kernels::HostReads& also);
+  // Returns a key that occurs twice in one list, found by its row numbers; nullopt if there is none.
   static std::optional<RepeatedKey> wait_find_repeated(Stream& stream, std::span<ShardKeys const> parts);
 
   // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
+
+  // The same for several tables, in one launch for each data type.
+  struct ShardRows {
+    TableShard const* shard;
+    View<std::uint32_t const> ids;
+    MatrixView<float> out;
+  };
+  static void gather(Stream& stream, std::span<ShardRows const> parts);
 
   // Returns the `rows` rows that begin at `bytes`, in the table's data type.
   kernels::NumberView numbers_at(View<std::uint8_t const> bytes, std::size_t rows) const {
     auto* const data = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(bytes.data()));
     return {data, rows, options_.dim, options_.value_type, bytes.device()};
   }
-  // Copies row ids[i] to row i of `out` in the table's data type, without padding. Queued on `stream`.
-  void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
+  // Returns arguments that copy row ids[i] to row i of `out` in the table's data type, without padding.
+  kernels::GatherNumbers gather_numbers(View<std::uint32_t const> ids, kernels::NumberView out) const {
+    return {.rows = values_.const_ref(), .ids = ids, .out = out};
+  }
 
   // Returns the values of all rows, for kernels that read rows by number. The rules of gather() apply.
   kernels::TypedRows values() const { return values_.const_ref(); }
@@ -98,23 +120,30 @@ class TableShard {
   // -- replicas --
 
   // Writes the row numbers of rows that other ranks own to `ids`, and marks them as used by step `clock`. Replicas that
-  // are new have undefined values. keys: (n), distinct.
-  void wait_place_replicas(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, Clock clock);
-  // Sets the values of replicas: received numbers, (n, dim); floats, (n, dim), which are rounded to the table's data
-  // type; or initial values. Queued on `stream`.
-  void set_replicas(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView values);
+  // are new have undefined values. parts: keys are distinct in a part. also: as for wait_resolve().
+  static void wait_place_replicas(Stream& stream, std::span<ShardKeys const> parts, Clock clock,
+                                  kernels::HostReads& also);
+  // Return arguments that set replicas to received numbers, (n, dim), or to initial values.
+  kernels::ScatterNumbers scatter_numbers(kernels::NumberView from, View<std::uint32_t const> ids) {
+    return {.from = from, .ids = ids, .rows = values_.ref()};
+  }
+  kernels::InitRows init_replicas(View<std::uint32_t const> ids);
+  // Sets the values of replicas to floats, (n, dim), which are rounded to the table's data type. Queued on `stream`.
   void set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values);
-  void init_replicas(Stream& stream, View<std::uint32_t const> ids, View<Key const> keys);
-  // Frees those of the replicas whose last use is step `clock`.
-  void wait_free_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock);
 
-  // Lists the owned rows that exist: their positions in `ids` and their numbers, (count) each. The others have initial
-  // values.
-  struct ExistingRows {
-    Array<std::uint32_t> positions, ids;
-    std::size_t count = 0;
-  };
-  ExistingRows wait_list_existing(Stream& stream, View<std::uint32_t const> ids) const;
+  // Drops replicas that no announced step uses, in tables that have more of them than their budget: first those whose
+  // last use is the longest ago. step: the last complete step.
+  static void wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step);
+  // Drops all replicas. REQUIRES: no batch uses them.
+  void wait_drop_replicas(Stream& stream, Clock step);
+  // Returns the number of replicas, and the most that are kept for later steps.
+  std::size_t replicas() const { return replicas_; }
+  std::size_t replica_budget() const;
+
+  // Sets the bits of the owned rows that exist. The others have initial values.
+  kernels::MarkExisting mark_existing(View<std::uint32_t const> ids, View<std::uint32_t> bitmap) const {
+    return {.lifecycle = lifecycle_.const_ref(), .ids = ids, .bitmap = bitmap};
+  }
 
   // -- rows that move between ranks, between steps --
 
@@ -128,21 +157,25 @@ class TableShard {
                 View<std::uint32_t const> words);
 
   // Applies a step to several tables: sums the gradients of each row over all lists, and updates each row once, if its
-  // occurrences have reached admission_count. samples: of the step over all ranks; the sums are divided by it. Waits
-  // for `stream` once. Throws Error with the key if a sum overflows 64 bits or a new value is not finite.
+  // occurrences have reached admission_count. samples: of the step over all ranks; the sums are divided by it. Queued
+  // on `stream`. Returns an element for each table, for check_applied().
   struct TableStep {
     TableShard* shard;
     std::vector<RowSums> lists;  // empty lists are removed
     std::size_t samples;
   };
-  static void wait_apply(Stream& stream, std::span<TableStep> tables, Clock clock);
+  static Array<std::uint32_t> apply(Stream& stream, std::span<TableStep> tables, Clock clock);
+  // Throws Error with the key if a sum has overflowed 64 bits or a new value is not finite. bad_rows: the contents of
+  // the result of apply().
+  static void check_applied(Stream& stream, std::span<TableStep const> tables,
+                            std::vector<std::uint32_t> const& bad_rows);
 
   // The same in one pass for a group of one rank: sums the gradients of row r of `gradients` and updates row ids[r].
   // Queued on `stream`. bad_row: (1), must be kNoRow; set to the number of a row whose new value is not finite, for
   // throw_bad_row(). REQUIRES: kernels::can_sum_and_update(), and no sum can overflow.
   void sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients, Clock clock,
                      std::size_t samples, View<std::uint32_t> bad_row);
-  // Throws the Error of wait_apply() for row `id`.
+  // Throws the Error of check_applied() for row `id`.
   [[noreturn]] void throw_bad_row(Stream& stream, std::uint32_t id) const;
 
   // Returns for each key whether it has a row, existing or reserved. Keys of erased rows have none.
@@ -208,6 +241,14 @@ class TableShard {
     ShardKeys of;
     std::size_t count;
   };
+  static std::vector<kernels::KeyIndex::Search> searches_of(std::span<ShardKeys const> parts);
+  static void queue_repeated(Stream& stream, std::span<ShardKeys const> parts, View<std::uint32_t> repeated);
+  static std::optional<RepeatedKey> wait_key_of(Stream& stream, std::span<ShardKeys const> parts,
+                                                std::vector<std::uint32_t> const& rows);
+  static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step);
+  // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
+  static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
+                               std::vector<std::uint32_t> const& missing);
   // Reserves rows for the missing keys. tables: one list for each shard.
   static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);
   void wait_reserve(Stream& stream, MissingKeys const& missing);
@@ -233,6 +274,9 @@ class TableShard {
   kernels::RowStorage<std::uint32_t> uses_;       // see kernels/replica_uses.hpp
   kernels::RowStorage<std::uint64_t> mark_;       // position of a row in a merged list, or presence in a list
   std::uint32_t epoch_ = 0;                       // the epoch of current marks
+  double replica_fraction_;
+  std::size_t replicas_ = 0;
+  std::uint32_t replica_age_ = 0;  // replicas are dropped that no step has used for so many steps
 };
 
 // The shards of all tables, by TableId.

@@ -37,7 +37,7 @@ void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
       half ? ", use the value_type bfloat16" : ""));
 }
 
-void TableShard::wait_apply(Stream& stream, std::span<TableStep> tables, Clock clock) {
+Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tables, Clock clock) {
   // The merged sums of a table, and the lists of which they are made.
   struct Merged {
     std::vector<kernels::GradientList> lists;
@@ -45,7 +45,8 @@ void TableShard::wait_apply(Stream& stream, std::span<TableStep> tables, Clock c
     Matrix<std::int64_t> sums;
   };
   Device const device = stream.device();
-  Array<std::uint32_t> const bad_rows(device, tables.size()), counts(device, tables.size());
+  Array<std::uint32_t> bad_rows(device, tables.size());
+  Array<std::uint32_t> const counts(device, tables.size());
   memory::fill_bytes(stream, bad_rows.data(), 0xFF, bad_rows.bytes());  // kNoRow
   std::deque<Merged> merged;
   std::vector<kernels::CountOccurrences> occurrences;
@@ -85,13 +86,17 @@ void TableShard::wait_apply(Stream& stream, std::span<TableStep> tables, Clock c
     update.sums = all.sums;
     update.count = counts.view().slice(t, 1);
   }
-  if (updates.empty()) return;
+  if (updates.empty()) return {};
   kernels::count_occurrences(stream, occurrences);
   kernels::merge_gradients(stream, merges);
   kernels::update_rows(stream, updates);
-  auto const found = to_host(stream, bad_rows.view());
-  for (std::size_t t = 0; t < found.size(); ++t) {
-    if (found[t] != kernels::kNoRow) tables[t].shard->throw_bad_row(stream, found[t]);
+  return bad_rows;
+}
+
+void TableShard::check_applied(Stream& stream, std::span<TableStep const> tables,
+                               std::vector<std::uint32_t> const& bad_rows) {
+  for (std::size_t t = 0; t < bad_rows.size(); ++t) {
+    if (bad_rows[t] != kernels::kNoRow) tables[t].shard->throw_bad_row(stream, bad_rows[t]);
   }
 }
 

@@ -1,61 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableShard: replicas of rows that other ranks own.
+#include <algorithm>
+#include <set>
+
 #include "cache/rows/table_shard.hpp"
-#include "kernels/gather_numbers.hpp"
-#include "kernels/init_rows.hpp"
 #include "kernels/replica_uses.hpp"
 #include "kernels/scatter.hpp"
-#include "kernels/update_lifecycle.hpp"
-#include "kernels/wire/list_rows.hpp"
 
 namespace gpups::cache {
 
-void TableShard::wait_place_replicas(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, Clock clock) {
-  index_.wait_find_or_insert(stream, keys, ids);
-  wait_make_room(stream);
-  uses_.reserve(stream, index_.ids_end());
-  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
+void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> parts, Clock clock,
+                                     kernels::HostReads& also) {
+  Array<std::uint32_t> const counts(stream.device(), parts.size());
+  std::vector<std::uint32_t> missing;
+  kernels::KeyIndex::find_missing(stream, searches_of(parts), counts);
+  also.add<std::uint32_t>(counts.view(), missing);
+  also.wait();
+
+  std::vector<kernels::KeyIndex::Insertion> insertions;
+  std::vector<ShardKeys> now, later;  // later: lists whose missing keys another list of their table may add now
+  std::set<TableShard const*> changed;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& [shard, keys, ids] = parts[p];
+    if (missing[p] > 0 && !changed.insert(shard).second) {
+      later.push_back(parts[p]);
+      continue;
+    }
+    now.push_back(parts[p]);
+    insertions.push_back({&shard->index_, keys, ids, missing[p]});
+  }
+  auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
+  std::vector<kernels::MarkReplicas> marks;
+  for (std::size_t p = 0; p < now.size(); ++p) {
+    auto& shard = *now[p].shard;
+    shard.replicas_ += added[p].size();
+    shard.wait_make_room(stream);
+    shard.uses_.reserve(stream, shard.index_.ids_end());
+    marks.push_back({.uses = shard.uses_.ref(), .ids = now[p].ids, .word = kernels::replica_word(clock)});
+  }
+  kernels::mark_replicas(stream, marks);
+  for (auto const& part : later) {
+    kernels::HostReads none(stream);
+    wait_place_replicas(stream, {&part, 1}, clock, none);
+  }
 }
 
-void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView values) {
-  kernels::scatter_numbers(stream, {.from = values, .ids = ids, .rows = values_.ref()});
+kernels::InitRows TableShard::init_replicas(View<std::uint32_t const> ids) {
+  return {.ids = ids,
+          .keys = {},
+          .values = values_.ref(),
+          .state = {},
+          .dim = dim(),
+          .state_columns = 0,
+          .initializer = options_.initializer,
+          .accumulators = 0,
+          .initial_accumulator = 0,
+          .seed = seed_,
+          .key_of_id = index_.keys()};
 }
 
 void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values) {
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
 }
 
-void TableShard::init_replicas(Stream& stream, View<std::uint32_t const> ids, View<Key const> keys) {
-  kernels::init_rows(stream, {.ids = ids,
-                              .keys = keys,
-                              .values = values_.ref(),
-                              .state = {},
-                              .dim = dim(),
-                              .state_columns = 0,
-                              .initializer = options_.initializer,
-                              .accumulators = 0,
-                              .initial_accumulator = 0,
-                              .seed = seed_});
+// -- the budget --
+
+std::size_t TableShard::replica_budget() const {
+  std::size_t const rows = std::max(expected_rows_, index_.size() - replicas_);
+  return static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows));
 }
 
-void TableShard::wait_free_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
-  Array<std::uint32_t> const taken(stream.device(), ids.size());
-  std::size_t const count = kernels::wait_take_replicas(
-      stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock), .taken = taken});
-  index_.wait_erase_ids(stream, taken.view().slice(0, count));
+// Drops the replicas that no step has used for replica_age_ steps.
+void TableShard::wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step) {
+  std::vector<kernels::TakeReplicas> takes;
+  std::vector<Array<std::uint32_t>> taken;
+  for (auto* const shard : tables) {
+    auto const rows = static_cast<std::uint32_t>(shard->index_.ids_end());
+    shard->uses_.reserve(stream, rows);
+    takes.push_back({.uses = shard->uses_.ref(),
+                     .rows = rows,
+                     .now = kernels::replica_word(step),
+                     .age = shard->replica_age_,
+                     .taken = taken.emplace_back(stream.device(), rows)});
+  }
+  Array<std::uint32_t> const counts(stream.device(), tables.size());
+  kernels::take_replicas(stream, takes, counts);
+  auto const count = to_host(stream, counts.view());
+  std::vector<kernels::KeyIndex::Erasure> erasures;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    tables[t]->replicas_ -= count[t];
+    erasures.push_back({&tables[t]->index_, taken[t].view().slice(0, count[t])});
+  }
+  kernels::KeyIndex::wait_erase_ids(stream, erasures);
 }
 
-TableShard::ExistingRows TableShard::wait_list_existing(Stream& stream, View<std::uint32_t const> ids) const {
-  Device const device = stream.device();
-  ExistingRows rows{.positions = Array<std::uint32_t>(device, ids.size()),
-                    .ids = Array<std::uint32_t>(device, ids.size())};
-  Array<std::uint32_t> const copied(device, ids.size());
-  Array<std::uint8_t> const found(device, ids.size());
-  copy<std::uint32_t>(stream, copied, ids);
-  kernels::rows_exist(stream, {.lifecycle = lifecycle_.const_ref(), .ids = copied, .found = found});
-  rows.count =
-      kernels::wait_list_flagged(stream, {.flags = found, .rows = rows.positions, .from = ids, .taken = rows.ids});
-  return rows;
+// Looks at all row numbers, so it should be rare: at least a quarter of the budget is free afterwards. The age adapts
+// to the budget: it is halved while too many replicas are left, and doubled if less than half of the budget is used.
+void TableShard::wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step) {
+  std::vector<TableShard*> over;
+  for (auto const& table : tables) {
+    if (table->replicas_ > table->replica_budget()) over.push_back(table.get());
+  }
+  while (!over.empty()) {
+    wait_drop_replicas(stream, over, step);
+    std::erase_if(over, [](TableShard* table) {
+      std::size_t const budget = table->replica_budget();
+      if (table->replicas_ > budget / 4 * 3 && table->replica_age_ > 0) {
+        table->replica_age_ /= 2;
+        return false;
+      }
+      if (table->replicas_ < budget / 2) table->replica_age_ = 2 * table->replica_age_ + 1;
+      return true;
+    });
+  }
+}
+
+void TableShard::wait_drop_replicas(Stream& stream, Clock step) {
+  if (replicas_ == 0) return;
+  TableShard* const table = this;
+  replica_age_ = 0;
+  wait_drop_replicas(stream, {&table, 1}, step);
 }
 
 }  // namespace gpups::cache

@@ -94,6 +94,11 @@ void check_store(StoreOptions const& options) {
                 "Device::cuda(0)",
                 options.device.index, static_cast<int>(options.device.kind));
   kernels::require_threads(options.threads, "StoreOptions::threads");
+  GPUPS_REQUIRE(
+      options.replica_fraction >= 0 && options.replica_fraction <= 1,
+      "StoreOptions::replica_fraction is {} (it is a fraction of the rows of a rank): give 0 to 1, for example "
+      "0.1",
+      options.replica_fraction);
   kernels::require_timeout(options.wait_timeout_s, "StoreOptions::wait_timeout_s (cluster.wait_timeout_s)");
 }
 

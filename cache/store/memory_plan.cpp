@@ -22,17 +22,29 @@ constexpr std::size_t kMapNodes = 2 * 64;
 
 }  // namespace
 
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
+                                        int ranks) {
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
-  std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1) +
-                            RowStorage<std::uint32_t>::bytes_for(ranks > 1 ? rows : 0, 1);  // and uses of replicas
-  std::vector<MemoryPlanLine> plan{
-      {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type)},
-      {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
-      {name("index"), kernels::KeyIndex::bytes_for(rows)},
-      {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords) + marks}};
+  auto const values_of = [&](std::size_t n) {
+    return kernels::ValueStorage::bytes_for(n, options.dim, options.value_type);
+  };
+  auto const state_of = [&](std::size_t n) { return RowStorage<float>::bytes_for(n, state); };
+  auto const index_of = [](std::size_t n) { return kernels::KeyIndex::bytes_for(n); };
+  auto const counters_of = [=](std::size_t n) {
+    std::size_t const marked = ranks > 1 ? n : 0;  // with marks of lists, and uses of replicas
+    return RowStorage<std::uint32_t>::bytes_for(n, kernels::kLifecycleWords) +
+           RowStorage<std::uint64_t>::bytes_for(marked, 1) + RowStorage<std::uint32_t>::bytes_for(marked, 1);
+  };
+  std::vector<MemoryPlanLine> plan{{name("values"), values_of(rows)},
+                                   {name("optimizer state"), state_of(rows)},
+                                   {name("index"), index_of(rows)},
+                                   {name("counters"), counters_of(rows)}};
+  if (replicas > 0) {
+    auto const all_of = [&](std::size_t n) { return values_of(n) + state_of(n) + index_of(n) + counters_of(n); };
+    plan.push_back({name("replicas of rows of other ranks"), all_of(rows + replicas) - all_of(rows)});
+  }
   auto const others = static_cast<std::size_t>(ranks - 1);
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary

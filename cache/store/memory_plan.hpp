@@ -10,8 +10,8 @@
 
 namespace gpups::cache {
 
-// Returns the memory of a shard with `rows` rows in a group of `ranks` ranks, one line for each use; see
-// Store::memory_plan().
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks);
+// Returns the memory of a shard with `rows` rows and `replicas` replicas in a group of `ranks` ranks, one line for each
+// use; see Store::memory_plan().
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks);
 
 }  // namespace gpups::cache

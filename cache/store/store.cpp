@@ -62,7 +62,8 @@ TableId Store::add_table(TableOptions const& options) {
                   "two tables are named '{}' (names must be unique in a store): rename one", options.name);
   }
   auto const share = options.expected_rows / static_cast<std::size_t>(ranks()) + 1;
-  tables.push_back(std::make_unique<cache::TableShard>(options, impl_->options_.seed, share));
+  tables.push_back(std::make_unique<cache::TableShard>(options, impl_->options_.seed, share,
+                                                       ranks() > 1 ? impl_->options_.replica_fraction : 0.0));
   return TableId{static_cast<std::uint32_t>(tables.size() - 1)};
 }
 
@@ -72,7 +73,9 @@ std::vector<MemoryPlanLine> Store::memory_plan() const {
   std::vector<MemoryPlanLine> plan;
   for (auto const& table : impl_->engine_.tables()) {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
-    for (auto& line : cache::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));
+    for (auto& line : cache::memory_plan(table->options(), rows, table->replica_budget(), ranks())) {
+      plan.push_back(std::move(line));
+    }
   }
   auto const others = static_cast<std::uint64_t>(ranks() - 1);
   if (others > 0) plan.push_back({"other ranks, on the host", others * cache::Engine::kBytesOfPeer});

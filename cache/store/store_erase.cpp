@@ -105,6 +105,9 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
   }));
   std::uint64_t mine = 0;
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
+    engine_.wait_invoke([&](Stream& own) {
+      for (auto const& table : engine_.tables()) table->wait_drop_replicas(own, engine_.complete());
+    });
     mine = change();
     return std::string();
   });

@@ -135,6 +135,7 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
                 rows.size(), batch.parts());
   require_readable(batch, clock(), "pull");
   stream.after(batch.impl()->ready_event);
+  std::vector<cache::TableShard::ShardRows> parts;
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.impl()->parts[p];
     auto const& shard = impl_->shard(part.table);
@@ -144,8 +145,9 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
         "padding): use a gpups::Matrix of at least that size",
         rows[p].rows(), rows[p].columns(), rows[p].stride(), part.rows, shard.dim());
     require_here(stream, rows[p], "pull", "rows");
-    shard.gather(stream, part.ids, rows[p]);
+    parts.push_back({&shard, part.ids, rows[p]});
   }
+  cache::TableShard::gather(stream, parts);
   batch.impl()->read_events.push_back(stream.record());
 }
 
@@ -269,9 +271,9 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
     } else {
       part.sums = Matrix<std::int64_t>(stream.device(), part.rows, sums[p].sums.columns());
       sums[p].sums = part.sums;
-      kernels::sum_gradients(stream, sums[p]);
     }
   }
+  if (!at_once) kernels::sum_gradients(stream, sums);
   impl.push_event = stream.record();
   impl.pushed = true;
   impl_->pushed_ = batch.impl();

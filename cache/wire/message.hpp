@@ -136,8 +136,8 @@ inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;
 
 // What the data of a bulk transfer are.
 enum class Section : std::uint8_t {
-  kGradients,
-  kValues,
+  kGradients,  // of one table with gradient compression
+  kValues,     // of all parts of a batch
   kKeys,
   kLateFetchKeys,
   kLateFetchValues,
@@ -146,7 +146,7 @@ enum class Section : std::uint8_t {
   kRequestFound,
   kFlushedKeys,
   kFlushedSums,
-  kOccurrences,  // number of entries of each key, for tables with admission
+  kGradientBody,  // packed sums and occurrence counts of all parts of a batch
   kForwardKeys,
   kLateForwardKeys,
   kRoutes,

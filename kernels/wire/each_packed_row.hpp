@@ -36,8 +36,8 @@ GPUPS_FN inline std::uint64_t packed_block_bytes(PackedRows const& rows, std::si
   return bytes;
 }
 
-// Writes the starts of all blocks of each part, and the total size at the end. Returns the first part whose size is not
-// that of its bytes, or kNoRow. Blocks.
+// Writes the starts of all blocks of each part, and the total size at the end. Sets *wrong to the first part whose size
+// is not that of its bytes, or to `none`.
 #ifdef __CUDACC__
 struct BlocksOfPart {
   PackedRowStarts part;
@@ -45,25 +45,25 @@ struct BlocksOfPart {
   std::uint32_t number;
 };
 
-inline std::uint32_t wait_find_starts(DeviceExec ex, std::vector<PackedRowStarts> const& parts) {
+inline void find_starts(DeviceExec ex, std::vector<PackedRowStarts> const& parts, std::uint32_t none,
+                        std::uint32_t* wrong) {
+  send_to_device(ex, wrong, &none, sizeof none);
+  if (parts.empty()) return;
   std::vector<BlocksOfPart> all;
   std::size_t sums = 0;
   for (auto const& part : parts) {
     all.push_back({part, sums, static_cast<std::uint32_t>(all.size())});
     sums += packed_blocks(part.rows.rows) + 1;
   }
-  Device const device = parts.front().starts.device();
   auto const stream = static_cast<cudaStream_t>(ex.stream);
-  QueuedScratch scratch(ex, device);
-  auto* const before = scratch.array<std::uint64_t>(sums);
-  auto* const wrong = scratch.array<std::uint32_t>(1);
-  check_cuda(cudaMemsetAsync(wrong, 0xFF, sizeof *wrong, stream), "clearing a number");
+  StreamScratch const scratch(ex, sums * sizeof(std::uint64_t));
+  auto* const before = static_cast<std::uint64_t*>(scratch.data());
   SegmentList const list(ex, std::move(all), [](BlocksOfPart const& p) { return packed_blocks(p.part.rows.rows) + 1; });
   each_item(ex, list.segments(), [before] GPUPS_FN(BlocksOfPart const& p, std::size_t b) {
     bool const is_block = b * kPackedBlockRows < p.part.rows.rows;
     before[p.first + b] = is_block ? packed_block_bytes(p.part.rows, b) : 0;
   });
-  scratch.run([&](void* memory, std::size_t& bytes) {
+  run_in_stream(ex, [&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, before, before, static_cast<std::int64_t>(sums), stream);
   });
   each_item(ex, list.segments(), [before, wrong] GPUPS_FN(BlocksOfPart const& p, std::size_t b) {
@@ -73,12 +73,11 @@ inline std::uint32_t wait_find_starts(DeviceExec ex, std::vector<PackedRowStarts
     std::size_t const head = packed_header_bytes(p.part.rows.rows);
     if (is_end && start != p.part.rows.bytes.size() - head) atomic_min(wrong, p.number);
   });
-  return wait_read(ex, wrong, "reading sizes");
 }
 #else
-inline std::uint32_t wait_find_starts(HostExec ex, std::vector<PackedRowStarts> const& parts) {
-  wait_for(ex, "reading sizes");
-  std::uint32_t wrong = kNoRow;
+inline void find_starts(HostExec ex, std::vector<PackedRowStarts> const& parts, std::uint32_t none,
+                        std::uint32_t* wrong) {
+  *wrong = none;
   auto const find = [&](std::size_t p) {
     auto const& [rows, starts] = parts[p];
     std::uint64_t total = 0;
@@ -87,7 +86,7 @@ inline std::uint32_t wait_find_starts(HostExec ex, std::vector<PackedRowStarts> 
       total += packed_block_bytes(rows, b);
     }
     starts[packed_blocks(rows.rows)] = total;
-    if (total != rows.bytes.size() - packed_header_bytes(rows.rows)) atomic_min(&wrong, static_cast<std::uint32_t>(p));
+    if (total != rows.bytes.size() - packed_header_bytes(rows.rows)) atomic_min(wrong, static_cast<std::uint32_t>(p));
   };
   // Waking another thread takes longer than a little work.
   constexpr std::size_t kFewRows = 16384;
@@ -98,7 +97,6 @@ inline std::uint32_t wait_find_starts(HostExec ex, std::vector<PackedRowStarts> 
   } else {
     for (std::size_t p = 0; p < parts.size(); ++p) find(p);
   }
-  return wrong;
 }
 #endif
 

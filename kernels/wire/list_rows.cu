@@ -15,6 +15,17 @@ struct ListMarkedCounted {
   ListMarked list;
   std::size_t* count;
 };
+struct ListMarkedOfAll {
+  std::span<ListMarked const> lists;
+  View<std::uint32_t> counts;
+};
+
+GPUPS_FN inline bool is_listed(ListMarked const& l, std::size_t i) {
+  return ((l.bitmap[i / 32] >> (i % 32) & 1U) != 0) == l.marked;
+}
+GPUPS_FN inline void list_row(ListMarked const& l, std::size_t i, std::uint32_t rank) {
+  l.taken[rank] = l.from.empty() ? static_cast<std::uint32_t>(i) : l.from[i];
+}
 
 template <Space S>
 void run(Exec<S> ex, ListFlaggedCounted const& counted) {
@@ -33,15 +44,23 @@ void run(Exec<S> ex, ListMarkedCounted const& counted) {
   ListMarked const l = counted.list;
   GPUPS_ASSERT(l.taken.size() >= l.n && l.bitmap.size() >= bitmap_words(l.n));
   *counted.count = wait_compact(
-      ex, l.taken.device(), l.n,
-      [l] GPUPS_FN(std::size_t i) { return ((l.bitmap[i / 32] >> (i % 32) & 1U) != 0) == l.marked; },
-      [l] GPUPS_FN(std::size_t i, std::uint32_t rank) {
-        l.taken[rank] = l.from.empty() ? static_cast<std::uint32_t>(i) : l.from[i];
-      });
+      ex, l.taken.device(), l.n, [l] GPUPS_FN(std::size_t i) { return is_listed(l, i); },
+      [l] GPUPS_FN(std::size_t i, std::uint32_t rank) { list_row(l, i, rank); });
+}
+
+template <Space S>
+void run(Exec<S> ex, ListMarkedOfAll const& all) {
+  GPUPS_ASSERT(all.counts.size() >= all.lists.size());
+  std::vector<std::size_t> sizes;
+  for (auto const& list : all.lists) sizes.push_back(list.n);
+  compact_lists(
+      ex, all.lists, sizes, all.counts, [] GPUPS_FN(ListMarked const& l, std::size_t i) { return is_listed(l, i); },
+      [] GPUPS_FN(ListMarked const& l, std::size_t i, std::uint32_t rank) { list_row(l, i, rank); });
 }
 
 GPUPS_KERNEL(list_flagged_counted, ListFlaggedCounted)
 GPUPS_KERNEL(list_marked_counted, ListMarkedCounted)
+GPUPS_KERNEL(list_marked_of_all, ListMarkedOfAll)
 
 #ifndef __CUDACC__
 std::size_t wait_list_flagged(Stream& stream, ListFlagged const& arguments) {
@@ -53,6 +72,9 @@ std::size_t wait_list_marked(Stream& stream, ListMarked const& arguments) {
   std::size_t count = 0;
   list_marked_counted(stream, {arguments, &count});
   return count;
+}
+void list_marked(Stream& stream, std::span<ListMarked const> lists, View<std::uint32_t> counts) {
+  list_marked_of_all(stream, {lists, counts});
 }
 #endif
 

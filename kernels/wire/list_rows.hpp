@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 
@@ -30,6 +31,8 @@ struct ListMarked {
   bool marked = true;              // false: lists those whose bit is not set
 };
 std::size_t wait_list_marked(Stream& stream, ListMarked const& arguments);
+// The same for many lists at once, without a wait. counts: (lists), their numbers.
+void list_marked(Stream& stream, std::span<ListMarked const> lists, View<std::uint32_t> counts);
 
 // Returns the number of words of a bitmap of n bits.
 constexpr std::size_t bitmap_words(std::size_t n) { return (n + 31) / 32; }

@@ -28,20 +28,19 @@ GPUPS_KERNEL(pack_sums_of_all, PackSumsOfAll)
 
 struct FindPackedRows {
   std::span<PackedRowStarts const> parts;
-  std::uint32_t* wrong;  // on the host
+  View<std::uint32_t> wrong;
 };
 
 template <Space S>
 void run(Exec<S> ex, FindPackedRows const& f) {
   std::vector<PackedRowStarts> fitting;
-  *f.wrong = kNoRow;
   for (auto const& part : f.parts) {
     GPUPS_ASSERT(part.starts.size() > packed_blocks(part.rows.rows));
     if (part.rows.bytes.size() < packed_header_bytes(part.rows.rows)) break;
     fitting.push_back(part);
   }
-  if (fitting.size() < f.parts.size()) *f.wrong = static_cast<std::uint32_t>(fitting.size());
-  if (!fitting.empty()) *f.wrong = std::min(*f.wrong, wait_find_starts(ex, fitting));
+  find_starts(ex, fitting, fitting.size() < f.parts.size() ? static_cast<std::uint32_t>(fitting.size()) : kNoRow,
+              f.wrong.data());
 }
 GPUPS_KERNEL(find_packed_rows, FindPackedRows)
 
@@ -61,26 +60,33 @@ void run(Exec<S> ex, AddPackedSumsOfAll const& all) {
 GPUPS_KERNEL(add_packed_sums_of_all, AddPackedSumsOfAll)
 
 #ifndef __CUDACC__
-PackedParts wait_pack_sums(Stream& stream, std::span<PackSums const> parts) {
+void PackedParts::set_places(std::span<std::uint64_t const> read) {
+  std::size_t const parts = read.size() / 2;
+  first.assign(read.begin(), read.begin() + static_cast<std::ptrdiff_t>(parts + 1));
+  size.assign(read.begin() + static_cast<std::ptrdiff_t>(parts + 1), read.end());
+}
+
+PackedParts pack_sums(Stream& stream, std::span<PackSums const> parts) {
   PackedParts packed;
   pack_sums_of_all(stream, {parts, &packed});
   return packed;
 }
 
 PackedBytes wait_pack_sums(Stream& stream, PackSums const& part) {
-  auto packed = wait_pack_sums(stream, std::span(&part, 1));
+  auto packed = pack_sums(stream, std::span(&part, 1));
+  packed.set_places(to_host(stream, packed.places.view()));
   return {std::move(packed.memory), packed.size[0]};
 }
 
-std::optional<std::size_t> wait_find_packed_rows(Stream& stream, std::span<PackedRowStarts const> parts) {
-  std::uint32_t wrong = kNoRow;
-  find_packed_rows(stream, {parts, &wrong});
-  return wrong == kNoRow ? std::nullopt : std::optional<std::size_t>(wrong);
+void find_packed_rows(Stream& stream, std::span<PackedRowStarts const> parts, View<std::uint32_t> wrong) {
+  find_packed_rows(stream, {parts, wrong});
 }
 
 bool wait_find_packed_rows(Stream& stream, PackedRows const& rows, View<std::uint64_t> starts) {
   PackedRowStarts const part{rows, starts};
-  return !wait_find_packed_rows(stream, std::span(&part, 1));
+  Array<std::uint32_t> const wrong(stream.device(), 1);
+  find_packed_rows(stream, std::span(&part, 1), wrong);
+  return to_host(stream, wrong.view())[0] == kNoRow;
 }
 
 void add_packed_sums(Stream& stream, std::span<AddPackedSums const> parts) { add_packed_sums_of_all(stream, {parts}); }

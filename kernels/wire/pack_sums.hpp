@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,17 +24,22 @@ struct PackSums {
 inline constexpr std::size_t kPackedAlignment = 16;
 struct PackedParts {
   Array<std::uint8_t> memory;
+  Array<std::uint64_t> places;     // on the device of the sums: `first`, then `size`
   std::vector<std::size_t> first;  // (parts + 1); last: the end of the bytes in use
   std::vector<std::size_t> size;   // (parts)
+
+  // Sets `first` and `size`. read: the contents of `places`.
+  void set_places(std::span<std::uint64_t const> read);
 };
-// Packs the rows of many parts. Blocks until `stream` is done, once.
-PackedParts wait_pack_sums(Stream& stream, std::span<PackSums const> parts);
+// Packs the rows of many parts. Queued on `stream`: the caller reads `places`, and calls set_places().
+PackedParts pack_sums(Stream& stream, std::span<PackSums const> parts);
 
 // The packed rows of one part: the first `size` bytes of `memory`.
 struct PackedBytes {
   Array<std::uint8_t> memory;
   std::size_t size = 0;
 };
+// Blocks until `stream` is done.
 PackedBytes wait_pack_sums(Stream& stream, PackSums const& part);
 
 // Received rows, and memory for the offsets of the numbers of rows 0, 32, 64 ... behind the widths, and at the end
@@ -44,10 +48,10 @@ struct PackedRowStarts {
   PackedRows rows;
   View<std::uint64_t> starts;
 };
-// Writes `starts` of all parts. Returns the first part whose bytes do not have the right size, if there is one; rows of
-// such parts must not be read, nor those of later parts. Blocks until `stream` is done, once.
-std::optional<std::size_t> wait_find_packed_rows(Stream& stream, std::span<PackedRowStarts const> parts);
-// The same for one part. Returns whether the size of its bytes is right.
+// Writes `starts` of all parts. wrong: (1); set to the number of the first part whose bytes do not have the right size,
+// or to kNoRow. Rows of this part must not be read, nor those of later parts. Queued on `stream`.
+void find_packed_rows(Stream& stream, std::span<PackedRowStarts const> parts, View<std::uint32_t> wrong);
+// The same for one part. Returns whether the size of its bytes is right. Blocks until `stream` is done.
 bool wait_find_packed_rows(Stream& stream, PackedRows const& rows, View<std::uint64_t> starts);
 
 // into.row(slots[i]) += row i of the packed rows.

@@ -18,8 +18,11 @@ GPUPS_ANY_FN constexpr std::size_t packed_aligned(std::size_t bytes) {
 inline PackedParts packed_memory(std::span<PackSums const> parts) {
   std::size_t most = 0;
   for (auto const& part : parts) most += packed_aligned(packed_rows_bytes_max(part.order.size(), part.sums.columns()));
-  return {Array<std::uint8_t>(parts.front().sums.device(), most), std::vector<std::size_t>(parts.size() + 1),
-          std::vector<std::size_t>(parts.size())};
+  Device const device = parts.front().sums.device();
+  return {.memory = Array<std::uint8_t>(device, most),
+          .places = Array<std::uint64_t>(device, 2 * parts.size() + 1),
+          .first = {},
+          .size = {}};
 }
 
 }  // namespace gpups::kernels

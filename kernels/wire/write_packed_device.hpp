@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/device_scratch.hpp"
-#include "kernels/read_back.hpp"
 #include "kernels/segments.hpp"
 #include "kernels/wire/pack_sums.hpp"
 #include "kernels/wire/packed_parts.hpp"
@@ -69,11 +68,10 @@ inline PackedParts write_packed(DeviceExec ex, std::span<PackSums const> parts) 
   }
   PackedParts packed = packed_memory(parts);
   auto const stream = static_cast<cudaStream_t>(ex.stream);
-  QueuedScratch scratch(ex, packed.memory.device());
-  auto* const widths = scratch.array<std::uint8_t>(rows);
-  auto* const before = scratch.array<std::uint64_t>(sums);
-  auto* const places = scratch.array<std::uint64_t>(2 * parts.size() + 1);
-  auto *const firsts = places, *const sizes = places + parts.size() + 1;
+  StreamScratch const scratch(ex, sums * sizeof(std::uint64_t) + rows);
+  auto* const before = static_cast<std::uint64_t*>(scratch.data());
+  auto* const widths = reinterpret_cast<std::uint8_t*>(before + sums);
+  auto *const firsts = packed.places.data(), *const sizes = firsts + parts.size() + 1;
   auto const blocks_of = [](PackedPart const& p) { return packed_blocks(p.rows()) + 1; };
   SegmentList<PackedPart, 2, SentSegments::kAny> const list(
       ex, std::move(all), [](PackedPart const& p) { return p.rows(); }, blocks_of);
@@ -88,7 +86,7 @@ inline PackedParts write_packed(DeviceExec ex, std::span<PackSums const> parts) 
     for (std::size_t i = first; i < last; ++i) bytes += widths[p.first_row + i] * p.dim();
     before[p.first_block + b] = bytes;
   });
-  scratch.run([&](void* memory, std::size_t& bytes) {
+  run_in_stream(ex, [&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(memory, bytes, before, before, static_cast<std::int64_t>(sums), stream);
   });
   auto const count = static_cast<std::uint32_t>(parts.size());
@@ -110,11 +108,6 @@ inline PackedParts write_packed(DeviceExec ex, std::span<PackSums const> parts) 
     std::size_t const end = start + width[i] * p.dim();
     lanes.each(packed_aligned(end) - end, [=](std::size_t k) { to[end + k] = 0; });
   });
-  std::vector<std::uint64_t> read(2 * parts.size() + 1);
-  copy_to_host(ex, read.data(), places, read.size() * sizeof read[0], "reading sizes");
-  wait_for(ex, "waiting for rows");
-  for (std::size_t p = 0; p <= parts.size(); ++p) packed.first[p] = read[p];
-  for (std::size_t p = 0; p < parts.size(); ++p) packed.size[p] = read[parts.size() + 1 + p];
   return packed;
 }
 

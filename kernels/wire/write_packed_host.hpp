@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/nontemporal.hpp"
-#include "kernels/read_back.hpp"
 #include "kernels/wire/pack_sums.hpp"
 #include "kernels/wire/packed_parts.hpp"
 #include "kernels/wire/packed_row.hpp"
@@ -63,16 +62,17 @@ struct PackTask {
 // Collects the places of parts while their rows are packed in order.
 class PackedPlaces {
  public:
-  PackedPlaces(std::span<PackSums const> parts, PackedParts& packed) : parts_(parts), packed_(packed) {}
+  PackedPlaces(std::span<PackSums const> parts, PackedParts& packed)
+      : parts_(parts), packed_(packed), first_(packed.places.data()), size_(first_ + parts.size() + 1) {}
 
   // Returns where the next row is written.
   std::uint8_t* at() const { return packed_.memory.data() + at_; }
-  std::uint8_t* widths_of(std::size_t part) const { return packed_.memory.data() + packed_.first[part]; }
+  std::uint8_t* widths_of(std::size_t part) const { return packed_.memory.data() + first_[part]; }
   // Begins parts up to `part`, and ends those before it.
   void begin(std::size_t part) {
     for (; begun_ <= part; ++begun_) {
       end_last();
-      packed_.first[begun_] = at_;
+      first_[begun_] = at_;
       at_ += packed_header_bytes(parts_[begun_].order.size());
     }
   }
@@ -80,13 +80,13 @@ class PackedPlaces {
   void end() {
     if (!parts_.empty()) begin(parts_.size() - 1);
     end_last();
-    packed_.first[parts_.size()] = at_;
+    first_[parts_.size()] = at_;
   }
 
  private:
   void end_last() {
     if (begun_ == 0) return;
-    packed_.size[begun_ - 1] = at_ - packed_.first[begun_ - 1];
+    size_[begun_ - 1] = at_ - first_[begun_ - 1];
     std::size_t const next = packed_aligned(at_);
     if (next > at_) std::memset(at(), 0, next - at_);  // without rows there is no memory
     at_ = next;
@@ -94,6 +94,7 @@ class PackedPlaces {
 
   std::span<PackSums const> parts_;
   PackedParts& packed_;
+  std::uint64_t *first_, *size_;
   std::size_t begun_ = 0, at_ = 0;
 };
 
@@ -147,7 +148,6 @@ inline void write_packed_tasks(HostExec ex, std::span<PackSums const> parts, std
 }
 
 inline PackedParts write_packed(HostExec ex, std::span<PackSums const> parts) {
-  wait_for(ex, "waiting for rows");
   PackedParts packed = packed_memory(parts);
   std::vector<PackTask> tasks;
   std::size_t rows = 0;

@@ -162,12 +162,12 @@ TEST(Admission, OccurrencesAreSentOnlyIfEnabled) {
     });
   }
   // The sums of a row take 4 bits, and 4 bytes for each of three columns. Occurrences take a byte for each row, and 4
-  // bits for 16 rows.
+  // bits for 16 rows. They begin at a multiple of 16 bytes.
   std::uint64_t rows = 0;
   while (rows < 100 && (rows + 1) / 2 + rows * 12 < sent[0]) ++rows;
   EXPECT_EQ(sent[0], (rows + 1) / 2 + rows * 12);
   std::uint64_t const lines = (rows + 15) / 16;
-  EXPECT_EQ(sent[1] - sent[0], (lines + 1) / 2 + lines * 16);
+  EXPECT_EQ(sent[1], (sent[0] + 15) / 16 * 16 + (lines + 1) / 2 + lines * 16);
 }
 
 TEST(Admission, RejectsInvalidCounts) {

@@ -71,7 +71,7 @@ TEST_F(HostileKeys, RejectsKnownKeySentAsNew) {
   bytes[0] = 1;
   message.key_bytes = bytes.size();
   peer_.send(message);
-  peer_.send_data(tag(Section::kGradients, 1, 0), 1);
+  peer_.send_data(tag(Section::kGradientBody, 1, 0), 1);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
   expect_rejected("announced key 0 of table 't' twice");
 }
@@ -113,7 +113,7 @@ TEST_F(HostileKeys, RejectsRowsOfWrongLength) {
   auto message = step_with_known_keys(3);
   message.gradients = {{30, 0}};
   peer_.send(message);
-  peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows with sums of a byte take 2 + 12
+  peer_.send_data(tag(Section::kGradientBody, 1, 0), 30, 0x11);  // three rows with sums of a byte take 2 + 12
   expect_rejected("whose rows do not fill their bytes");
 }
 

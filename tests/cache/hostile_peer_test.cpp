@@ -141,8 +141,10 @@ TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   message.gradients = {{1 + 32, 1 + 128}};
   message.samples = 1;
   peer.send(message);
-  peer.send_data(tag(Section::kGradients, 1, 0), 33, 8);
-  peer.send_data(tag(Section::kOccurrences, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
+  std::vector<std::uint8_t> body(48 + 129, 0xF8);  // counts: negative numbers of 8 bytes
+  std::fill_n(body.begin(), 33, 8);                // sums, and zeros up to a multiple of 16
+  std::fill_n(body.begin() + 33, 15, 0);
+  peer.send_data(tag(Section::kGradientBody, 1, 0), body);
   peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{1}});
   store.advance_clock();
   EXPECT_EQ(progress(store), "");

@@ -195,11 +195,21 @@ void ScriptedPeer::send_in(bool with_intents) {
   auto const late = add_flushed(message);  // encoded with the slots of these keys
   send(message);
   sent_in_ = true;
+  std::vector<std::uint8_t> body;
+  auto const add = [&](std::vector<std::uint8_t> const& section) {
+    if (section.empty()) return;
+    body.resize(cache::after_section(0, body.size()));
+    body.insert(body.end(), section.begin(), section.end());
+  };
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (!parts[p].sums.empty()) send_bytes(tag(Section::kGradients, word(message.clock), p), parts[p].sums);
-    if (!parts[p].occurrences.empty())
-      send_bytes(tag(Section::kOccurrences, word(message.clock), p), parts[p].occurrences);
+    if (options_of(mine->second.parts[p].table).gradient_compression.enabled()) {
+      if (!parts[p].sums.empty()) send_bytes(tag(Section::kGradients, word(message.clock), p), parts[p].sums);
+    } else {
+      add(parts[p].sums);
+    }
+    add(parts[p].occurrences);
   }
+  if (!body.empty()) send_bytes(tag(Section::kGradientBody, word(message.clock), 0), body);
   for (std::size_t list = 0; list < late.size(); ++list) {
     send_bytes(tag(Section::kFlushedKeys, word(message.clock), list), late[list].keys);
     send_bytes(tag(Section::kFlushedSums, word(message.clock), list), late[list].sums);
@@ -214,7 +224,7 @@ void ScriptedPeer::send_out() {
   Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
   if (values) message.parts = request->second.parts.size(), message.sent = any_sent(request->second);
   send(message);
-  if (values) send_parts(request->second, Section::kValues, number(next), message.sent);
+  if (values) send_values(request->second, Section::kValues, number(next), message.sent);
   ++clock_;
   sent_in_ = false;
 }
@@ -237,7 +247,7 @@ void ScriptedPeer::answer() {
   if (request.kind == MessageKind::kLateFetch) {
     auto const sent = any_sent(request.intents[0]);
     send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .id = request.id, .sent = sent});
-    send_parts(request.intents[0], Section::kLateFetchValues, static_cast<std::int64_t>(request.id), sent);
+    send_values(request.intents[0], Section::kLateFetchValues, static_cast<std::int64_t>(request.id), sent);
   } else if (request.kind == MessageKind::kLookup) {
     send({.kind = MessageKind::kLookupReply, .id = request.id});
     send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));

@@ -7,10 +7,13 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cache/protocol/value_body.hpp"
 #include "cache/wire/key_dictionary.hpp"
+#include "cache/wire/received_sums.hpp"
 #include "comm/collectives/collective_header.hpp"
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
@@ -62,16 +65,16 @@ class ScriptedPeer {
   void note(cache::Message const& message);
   void note_intents(cache::Message const& message, std::uint64_t keys);
   void take_gradients(cache::Message const& message);
-  void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
-                  std::vector<std::uint64_t> const& sent);
+  void take_values(cache::Intent const& intent, cache::Section section, std::int64_t clock,
+                   std::vector<std::uint64_t> const& sent);
 
   void send(cache::Message message);
   void send_data(std::uint64_t tag, std::size_t bytes);
   void send_any_bytes();
   void send_any_data();
   void send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes);
-  void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
-                  std::vector<std::uint64_t> const& sent);
+  void send_values(cache::Intent const& intent, cache::Section section, std::int64_t clock,
+                   std::vector<std::uint64_t> const& sent);
   void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
   std::vector<std::uint8_t> encode_keys(cache::Message const& message);
   std::vector<std::uint8_t> packed_rows(std::size_t rows, std::size_t dim);
@@ -82,7 +85,7 @@ class ScriptedPeer {
   };
   std::vector<FlushedRows> add_flushed(cache::Message& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
-  std::vector<std::uint8_t> changed_rows(TableId table, std::size_t rows, std::uint64_t sent);
+  std::optional<cache::ValueBody> values_of(cache::Intent const& intent, std::vector<std::uint64_t> const& sent);
   void corrupt(cache::Message& message);
   cache::Message any_message();
   cache::Intent make_intent(std::int64_t clock);

@@ -30,11 +30,24 @@ bool ScriptedPeer::receive_all() {
 
 void ScriptedPeer::take_gradients(Message const& message) {
   auto const step = static_cast<std::uint64_t>(number(message.clock));
+  auto const mine = requested_.find(number(message.clock));
+  std::size_t at = 0, end = 0;
+  auto const add = [&](std::uint64_t bytes) {
+    if (bytes > 0) end = at + bytes;
+    at = cache::after_section(at, bytes);
+  };
   for (std::size_t p = 0; p < message.gradients.size(); ++p) {
     auto const& [sums, occurrences, rows] = message.gradients[p];
-    if (sums > 0) wires_.receive_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
-    if (occurrences > 0) wires_.receive_data(tag(Section::kOccurrences, step, p), std::min(occurrences, kBytesMax));
+    bool const is_compressed = mine != requested_.end() && p < mine->second.parts.size() &&
+                               options_of(mine->second.parts[p].table).gradient_compression.enabled();
+    if (is_compressed) {
+      if (sums > 0) wires_.receive_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
+    } else {
+      add(sums);
+    }
+    add(occurrences);
   }
+  if (end > 0) wires_.receive_data(tag(Section::kGradientBody, step, 0), std::min<std::uint64_t>(end, kBytesMax));
   for (std::size_t list = 0; list < message.flushed.size(); ++list) {
     wires_.receive_data(tag(Section::kFlushedKeys, step, list), std::min(message.flushed[list].key_bytes, kBytesMax));
     wires_.receive_data(tag(Section::kFlushedSums, step, list), message.flushed[list].bytes);
@@ -55,14 +68,14 @@ void ScriptedPeer::note(Message const& m) {
       return note_intents(m, tag(Section::kKeys, word(m.clock), 0));
     case MessageKind::kRefreshPhase:
       received_out_ = clock;
-      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
+      if (m.parts > 0) take_values(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
       return;
     case MessageKind::kLateFetch:
       note_intents(m, tag(Section::kLateFetchKeys, m.id, 0));
       late_fetched_[clock] = true;
       return unanswered_.push_back(m);
     case MessageKind::kLateFetchReply:
-      return take_parts(mine_[clock], Section::kLateFetchValues, static_cast<std::int64_t>(m.id), m.sent);
+      return take_values(mine_[clock], Section::kLateFetchValues, static_cast<std::int64_t>(m.id), m.sent);
     case MessageKind::kGather:
       ++gathers_received_;
       return;

@@ -2,6 +2,7 @@
 // The keys, gradients and changes of rows that a scripted peer sends.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "cache/protocol/value_exchange.hpp"
 #include "cache/wire/gradient_section.hpp"
@@ -103,41 +104,56 @@ std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
   return fewer ? sent : std::vector<std::uint64_t>();
 }
 
-// Returns any bytes as codes or values, and marks of the first rows.
-std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t rows, std::uint64_t sent) {
-  if (sent > rows) return std::vector<std::uint8_t>(script_.byte());
-  std::vector<std::uint8_t> bytes(cache::ValueExchange::bytes_of(options_of(table), sent, rows), script_.byte());
-  std::size_t const marks = (rows + 31) / 32 * 4;
-  auto const head = bytes.end() - static_cast<std::ptrdiff_t>(std::min(marks, bytes.size()));
-  std::fill(head, bytes.end(), std::uint8_t{0});
-  for (std::uint64_t i = 0; i < sent; ++i)
-    *(head + static_cast<std::ptrdiff_t>(i / 8)) |= static_cast<std::uint8_t>(1U << i % 8);
-  return bytes;
+namespace {
+
+// Sets the bits of the first `count` rows of a bitmap, and clears the others.
+void mark_first(std::uint8_t* bitmap, std::size_t rows, std::size_t count) {
+  std::fill_n(bitmap, (rows + 31) / 32 * 4, std::uint8_t{0});
+  for (std::size_t i = 0; i < count; ++i) bitmap[i / 8] |= static_cast<std::uint8_t>(1U << i % 8);
 }
 
-void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock,
-                              std::vector<std::uint64_t> const& sent) {
-  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
-    auto const& [table, keys] = intent.parts[p];
-    if (keys == 0 || keys >= kBytesMax) continue;
-    wires_.receive_data(tag(section, static_cast<std::uint64_t>(clock), p),
-                        cache::ValueExchange::bytes_of(options_of(table), p < sent.size() ? sent[p] : keys, keys));
-  }
-}
+}  // namespace
 
-void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock,
-                              std::vector<std::uint64_t> const& sent) {
+// Returns the layout of the values for an intent; nullopt if there are none: too many keys, or too many rows sent.
+std::optional<cache::ValueBody> ScriptedPeer::values_of(Intent const& intent, std::vector<std::uint64_t> const& sent) {
+  std::deque<TableOptions> tables;
+  std::vector<cache::ValueBody::PartRows> parts;
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
-    auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
-    if (keys == 0) continue;
     std::uint64_t const rows = p < sent.size() ? sent[p] : keys;
-    if (rows == keys && !options_of(table).refresh_compression.enabled()) {
-      send_data(there, cache::ValueExchange::bytes_of(options_of(table), keys, keys));
+    if (keys >= kBytesMax || rows > keys) return std::nullopt;
+    parts.push_back({&tables.emplace_back(options_of(table)), keys, rows});
+  }
+  return cache::ValueBody(parts);
+}
+
+void ScriptedPeer::take_values(Intent const& intent, Section section, std::int64_t clock,
+                               std::vector<std::uint64_t> const& sent) {
+  auto const body = values_of(intent, sent);
+  if (!body || body->bytes() == 0) return;
+  wires_.receive_data(tag(section, static_cast<std::uint64_t>(clock), 0), body->bytes());
+}
+
+// Sends any bytes as codes or values, and marks the first rows as sent.
+void ScriptedPeer::send_values(Intent const& intent, Section section, std::int64_t clock,
+                               std::vector<std::uint64_t> const& sent) {
+  auto const there = tag(section, static_cast<std::uint64_t>(clock), 0);
+  auto const body = values_of(intent, sent);
+  if (!body) return send_bytes(there, std::vector<std::uint8_t>(script_.byte()));
+  if (body->bytes() == 0) return;
+  std::vector<std::uint8_t> bytes(body->bytes(), script_.byte());
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    std::uint64_t const rows = p < sent.size() ? sent[p] : keys;
+    if (keys == 0) continue;
+    if (!options_of(table).refresh_compression.enabled()) {
+      if (body->has_bitmaps()) mark_first(bytes.data() + 4 * body->bitmap_first(p), keys, rows);
     } else {
-      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), rows));
+      std::size_t const end = body->section_first(p) + body->section_size(p);
+      mark_first(bytes.data() + end - (keys + 31) / 32 * 4, keys, rows);
     }
   }
+  send_bytes(there, bytes);
 }
 
 // Returns the encoded keys of the batches that a message announces.

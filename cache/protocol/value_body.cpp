@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/value_body.hpp"
+
+#include "cache/feedback/row_mirror.hpp"
+#include "cache/wire/received_sums.hpp"
+#include "kernels/number_matrix.hpp"
+#include "kernels/wire/list_rows.hpp"
+
+namespace gpups::cache {
+
+ValueBody::ValueBody(std::vector<PartRows> const& parts) {
+  for (auto const& [table, rows, sent] : parts) {
+    bool const is_plain = !table->refresh_compression.enabled();
+    has_bitmaps_ = has_bitmaps_ || (is_plain && sent < rows);
+    bitmap_first_.push_back(bitmap_first_.back() + (is_plain ? kernels::bitmap_words(rows) : 0));
+    size_.push_back(is_plain    ? kernels::NumberView{nullptr, sent, table->dim, table->value_type}.bytes()
+                    : rows == 0 ? 0
+                                : RowMirror::bytes(*table, sent, rows));
+  }
+  std::size_t at = has_bitmaps_ ? after_section(0, bitmap_words() * sizeof(std::uint32_t)) : 0;
+  bytes_ = has_bitmaps_ ? bitmap_words() * sizeof(std::uint32_t) : 0;
+  for (std::size_t const size : size_) {
+    first_.push_back(at);
+    if (size > 0) bytes_ = at + size;
+    at = after_section(at, size);
+  }
+}
+
+}  // namespace gpups::cache
