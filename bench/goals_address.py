@@ -6,7 +6,8 @@ from goal import Goal, at_least, each_at_most, none, reported
 WAITS_MAX, LAUNCHES_MAX = 6, 1.1
 # With few batches in turn, all rows exist; with more batches than steps, each step has new rows.
 LOOKAHEADS = {"known keys": 4, "new keys": 40}
-BYTES_OF_KEY = 48
+# The key, its positions in the batch, and its entries in the key dictionaries and lists of both ends.
+BYTES_OF_KEY = 64
 AHEAD = (16, 1024)
 SMALL_BATCH = 128  # samples: 1,024 batches of four ranks have some seven million keys
 TRACES = {"shared keys": {"own": 0}, "half own keys": {"own": .5}}

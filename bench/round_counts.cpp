@@ -26,6 +26,7 @@ struct Options {
   int ranks = 8;
   std::size_t tables = 26, rows = 256;
   std::int64_t lookahead = 4, warm_up = 10, steps = 20;
+  double away = 0;
   std::string device = "host";
 };
 
@@ -48,6 +49,7 @@ class CountedRank {
       row_views_.push_back(rows_.back());
       gradients_.push_back({.sources = sources_.back()});
     }
+    if (o.away > 0) localize(random);
     for (std::int64_t step = 0; step < o.lookahead; ++step) ahead_.push_back(prepare_new(random, Clock{step}));
   }
 
@@ -61,6 +63,16 @@ class CountedRank {
   }
 
  private:
+  // Moves random rows of each table to this rank: all ranks together move this share of them.
+  void localize(test::Random& random) {
+    auto const count = static_cast<std::size_t>(o_.away * static_cast<double>(kValues) / o_.ranks);
+    for (TableId const table : tables_) {
+      std::vector<Key> keys(count);
+      for (Key& key : keys) key = test::scrambled(test::below(random, kValues));
+      store_.localize(stream_, table, View<Key const>(keys));
+    }
+  }
+
   PreparedBatch prepare_new(test::Random& random, Clock clock) {
     Zipf const zipf(kValues, kExponent);
     std::vector<Array<Key>> keys;
@@ -107,6 +119,7 @@ void run(Options const& o) {
                                     {"rows", o.rows},
                                     {"lookahead", o.lookahead},
                                     {"steps", o.steps},
+                                    {"away", o.away},
                                     {"waits", most(&Stats::stream_waits)},
                                     {"launches", most(&Stats::launches)},
                                     {"host_copies", most(&Stats::host_copies)},
@@ -131,6 +144,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--lookahead", o.lookahead, "steps that batches are prepared ahead, and the number of batches in turn")
       ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--away", o.away, "share of the rows that are moved to random ranks before the first step")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--warm-up", o.warm_up, "steps that are not counted")
       ->check(CLI::Range(0, 100000))

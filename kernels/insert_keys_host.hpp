@@ -135,10 +135,10 @@ class PartInsertion {
   bool shares_are_mixed_ = false;            // a share has inserted keys into buckets of another one
 };
 
-inline void insert_keys(HostExec ex, InsertKeys const& f) {
+// Inserts keys into one index, with at most `threads` threads.
+inline void insert_keys(HostExec ex, InsertKeys const& f, std::size_t threads) {
   constexpr std::size_t kKeysOfThread = std::size_t{1} << 11;
   std::size_t const n = f.index.keys.size();
-  std::size_t const threads = std::min<std::size_t>(static_cast<std::size_t>(ex.arena->threads()), kSharesMax);
   auto const shares = static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 1024, 1, threads));
   std::vector<InsertedShare> inserted(shares);
   std::vector<PartInsertion> parts;
@@ -169,8 +169,19 @@ inline void insert_keys(HostExec ex, InsertKeys const& f) {
   *f.count = done;
 }
 
+// All threads work together on an index that gets many keys: 8192, or more than one thread's share of all keys. The
+// other indices are distributed over the threads.
 inline void insert_keys(HostExec ex, std::span<InsertKeys const> indices) {
-  for (InsertKeys const& index : indices) insert_keys(ex, index);
+  constexpr std::size_t kMany = 8192;
+  std::size_t const threads = std::min<std::size_t>(static_cast<std::size_t>(ex.arena->threads()), kSharesMax);
+  std::size_t total = 0;
+  for (InsertKeys const& index : indices) total += index.index.keys.size();
+  std::vector<InsertKeys const*> small;
+  for (InsertKeys const& index : indices) {
+    std::size_t const n = index.index.keys.size();
+    n >= kMany || n* threads > total ? insert_keys(ex, index, threads) : small.push_back(&index);
+  }
+  ex.arena->blocks(small.size(), [&](std::size_t i) { insert_keys(ex, *small[i], 1); });
   wait_for(ex, "waiting for new keys");
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/key_index.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "gpups/error.hpp"
 #include "kernels/check.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/upload.hpp"
@@ -144,27 +147,30 @@ std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::spa
   std::vector<std::size_t> together, counts(insertions.size(), 0), free_begin{0};
   std::vector<std::uint32_t> free_numbers;
   for (std::size_t k = 0; k < insertions.size(); ++k) {
-    auto const& [index, keys, ids, missing] = insertions[k];
-    bool const alone = keys.size() > keys_at_once(stream.device()) || index->size() + missing > index->capacity();
-    if (missing == 0) {
-      index->wait_continue_growth(stream);
-      continue;
+    auto const& [index, keys, ids, missing, table] = insertions[k];
+    auto const alone = keys.size() > keys_at_once(stream.device()) || index->size() + missing > index->capacity();
+    try {
+      if (missing == 0) {
+        index->wait_continue_growth(stream);
+      } else if (alone) {
+        new_ids[k] = index->wait_insert(stream, keys, ids, missing);
+      } else {
+        new_ids[k] = Array<std::uint32_t>(stream.device(), missing);
+        auto const free = index->wait_make_room(stream, missing);
+        free_numbers.insert(free_numbers.end(), free.begin(), free.end());
+        free_begin.push_back(free_numbers.size());
+        together.push_back(k);
+      }
+    } catch (Error const& error) {
+      if (table.empty()) throw;
+      throw Error(fmt::format("new rows of table '{}' cannot be added: {}", table, error.what()));
     }
-    if (alone) {
-      new_ids[k] = index->wait_insert(stream, keys, ids, missing);
-      continue;
-    }
-    new_ids[k] = Array<std::uint32_t>(stream.device(), missing);
-    auto const free = index->wait_make_room(stream, missing);
-    free_numbers.insert(free_numbers.end(), free.begin(), free.end());
-    free_begin.push_back(free_numbers.size());
-    together.push_back(k);
   }
   Array<std::uint32_t> const free(stream.device(), free_numbers.size());
   upload<std::uint32_t>(stream, free, free_numbers);
   std::vector<InsertKeys> inserts;
   for (std::size_t t = 0; t < together.size(); ++t) {
-    auto const& [index, keys, ids, missing] = insertions[together[t]];
+    auto const& [index, keys, ids, missing, table] = insertions[together[t]];
     inserts.push_back({.index = {index->buckets_.ref(), keys, ids},
                        .free = free.view().slice(free_begin[t], free_begin[t + 1] - free_begin[t]),
                        .next_id = static_cast<std::uint32_t>(index->ids_end_),

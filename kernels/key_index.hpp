@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -51,12 +52,13 @@ class KeyIndex {
                                    std::optional<std::size_t> missing);
   // The same for several indices, which are different ones. missing: from find_missing(), or the number of keys. Waits
   // for `stream` once for all indices, and additionally only for those that grow or have very many keys. Returns the
-  // new numbers of each.
+  // new numbers of each. table: its name, for errors.
   struct Insertion {
     KeyIndex* index;
     View<Key const> keys;
     View<std::uint32_t> ids;
     std::size_t missing;
+    std::string_view table{};
   };
   static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<Insertion const> insertions);
   // Continues growth if the index is growing, as insertions do. Some calls wait for `stream`.

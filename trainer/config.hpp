@@ -134,6 +134,7 @@ struct TrainConfig {
   bool prefetch_thread = true;
   bool reuse_batches = false;
   std::string placement = "hash";
+  double replica_fraction = 0.1;
   std::int64_t seed = 1;
   std::int64_t validate_every = 1;
   std::int64_t checkpoint_every = 1;

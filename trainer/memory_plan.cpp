@@ -91,26 +91,35 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
       config.run.threads > 0 ? static_cast<std::size_t>(config.run.threads)
                              : std::max<std::size_t>(1, static_cast<std::size_t>(kernels::Arena(0).threads()) / size);
   step.threads = device.is_host() ? threads : 1;
+  step.replica_fraction = config.train.replica_fraction;
   return step;
 }
 
-// A prepared batch has the keys, positions, order and offsets of entries, the numbers of its rows, and the values of
-// rows that other ranks own. The array of keys has capacity for one row per entry. On the host only pages that are used
-// take memory; blocks that were used before already have such pages, so the plan counts half of the unused capacity.
+// Returns the bytes of the replicas of a step and the next one that are not among those that are kept between steps.
+std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
+  std::uint64_t const needed = 2 * share_elsewhere(part.rows, step.ranks);
+  double const own = static_cast<double>(part.table.expected_rows) / static_cast<double>(step.ranks);
+  auto const kept = static_cast<std::uint64_t>(step.replica_fraction * own);
+  return needed > kept ? table_bytes(part.table, needed) - table_bytes(part.table, kept) : 0;
+}
+
+// A prepared batch has the keys, positions, order and offsets of entries, and the numbers of its rows. The array of
+// keys has capacity for one row per entry. On the host only pages that are used take memory; blocks that were used
+// before already have such pages, so the plan counts half of the unused capacity.
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings) {
   constexpr std::uint64_t kPatternEntry = 3 * sizeof(std::uint32_t), kFinding = 16;
-  std::uint64_t pattern = 0, announced = 0, pulled = 0, sums = 0, sent = 0, finding = 0;
+  std::uint64_t pattern = 0, announced = 0, replicas = 0, pulled = 0, sums = 0, sent = 0, finding = 0;
   for (BatchPart const& part : parts) {
-    std::uint64_t const elsewhere = share_elsewhere(part.rows, step.ranks), stride = row_stride(part.dim);
-    std::uint64_t const value = part.value_type == DataType::kFloat ? sizeof(float) : 2;
+    std::uint64_t const elsewhere = share_elsewhere(part.rows, step.ranks), stride = row_stride(part.table.dim);
+    std::uint64_t const value = part.table.value_type == DataType::kFloat ? sizeof(float) : 2;
     pattern += part.entries * (kPatternEntry + part.entry_bytes);
     pattern += (device.is_host() ? (part.rows + part.entries) / 2 : part.entries) * sizeof(Key);
-    announced += part.rows * sizeof(std::uint32_t) +
-                 elsewhere * (sizeof(std::uint32_t) + value * kernels::row_stride(part.dim, part.value_type));
+    announced += (part.rows + elsewhere) * sizeof(std::uint32_t);
+    replicas += replica_bytes(part, step);
     pulled += (part.rows + part.rows / 4) * stride * sizeof(float);
     finding += part.entries * kFinding;
-    if (step.ranks == 1 && kernels::can_sum_and_update(device, part.dim)) continue;
+    if (step.ranks == 1 && kernels::can_sum_and_update(device, part.table.dim)) continue;
     sums += part.rows * stride * sizeof(std::int64_t);
     // Gradients, usually in 4 bytes or less, and values, each in a send and a receive buffer.
     sent += elsewhere * stride * (2 * sizeof(float) + 2 * value);
@@ -124,6 +133,7 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
                   by_batch + (settings.empty() ? " or train.lookahead" : ", or train.lookahead")});
   plan.push_back({"search for a batch's distinct keys", finding, by_batch});
   plan.push_back({"rows of a step", pulled, by_batch});
+  if (replicas > 0) plan.push_back({"replicas of other ranks' rows, for two steps", replicas, by_batch});
   if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});
   if (sent > 0) plan.push_back({"send and receive buffers of gradients and values", sent, by_batch});
 }

@@ -30,7 +30,8 @@ struct StepSizes {
   std::size_t prepared;  // batches that are prepared at the same time, the current one included
   std::size_t kept;      // batches that are reused in each epoch, with train.reuse_batches
   std::size_t ranks;
-  std::size_t threads;  // host threads that compute; 1 on a GPU
+  std::size_t threads;      // host threads that compute; 1 on a GPU
+  double replica_fraction;  // train.replica_fraction
 };
 // data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run.
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
@@ -41,8 +42,7 @@ std::uint32_t new_microbatches(Config const& config, int ranks);
 // Sizes of one part of a rank's batch.
 struct BatchPart {
   std::size_t entries, rows;  // rows: number of distinct keys
-  std::size_t dim;
-  DataType value_type;
+  TableOptions table;
   std::size_t entry_bytes;  // bytes per entry that the task keeps, without those of the store
 };
 // Adds the memory of the store and the training loop for batches of these parts. settings: the task's settings that

@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
 #include "comm/wire.hpp"
 #include "kernels/gather_elements.hpp"
+#include "kernels/upload.hpp"
 
 namespace gpups::cache {
 
@@ -62,11 +64,10 @@ bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) con
 }
 
 // Replaces the lists by home by lists by owner. Each list has the rows of home 0 first, then those of home 1 ...
-void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
+// Queued on the stream.
+void BatchRouter::make_lists(PendingBatch const& pending, std::size_t p, RoutedKeys const& routed) {
   auto& part = pending.batch->parts[p];
   auto& stream = state_.stream;
-  auto const by_home = to_host(stream, part.remote_positions.view());
-  auto const keys = to_host(stream, part.keys);
   auto const ranks = static_cast<std::uint32_t>(state_.ranks);
   std::vector<std::vector<std::uint32_t>> lists(ranks);
   part.list_rows.assign(std::size_t{ranks} * ranks, 0);
@@ -77,13 +78,13 @@ void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
     std::size_t const rows = own ? part.rows_at(home) : part.list_size(home);
     std::vector<std::vector<std::uint32_t>> away(ranks);
     for (std::uint32_t i = 0; i < rows; ++i) {
-      std::uint32_t const position = own ? part.homes[h] + i : by_home[part.lists[h] + i];
+      std::uint32_t const position = own ? part.homes[h] + i : routed.by_home[part.lists[h] + i];
       Rank const owner = route == pending.routes.end() ? home : route->second[p][i];
       (owner == home ? lists[h] : away[number(owner)]).push_back(position);
       ++part.list_rows[number(owner) * ranks + h];
     }
     for (std::uint32_t q = 0; q < ranks; ++q) {
-      std::sort(away[q].begin(), away[q].end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+      std::sort(away[q].begin(), away[q].end(), [&](auto a, auto b) { return routed.keys[a] < routed.keys[b]; });
       lists[q].insert(lists[q].end(), away[q].begin(), away[q].end());
     }
   }
@@ -93,33 +94,49 @@ void BatchRouter::wait_make_lists(PendingBatch const& pending, std::size_t p) {
     if (Rank{q} != state_.me) positions.insert(positions.end(), lists[q].begin(), lists[q].end());
   }
   part.lists[ranks] = static_cast<std::uint32_t>(positions.size());
-  part.remote_positions = to_device(stream, positions);
-  part.local_positions = to_device(stream, lists[number(state_.me)]);
+  auto const& local = lists[number(state_.me)];
+  part.remote_positions = Array<std::uint32_t>(stream.device(), positions.size());
+  part.local_positions = Array<std::uint32_t>(stream.device(), local.size());
+  kernels::upload<std::uint32_t>(stream, part.remote_positions, positions);
+  kernels::upload<std::uint32_t>(stream, *part.local_positions, local);
 }
 
 void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
-  std::vector<Array<Key>> keys(parts.size());
-  std::vector<Array<std::uint32_t>> ids(parts.size());
+  std::map<std::size_t, RoutedKeys> routed;  // by part: those with rows that are away from home
+  kernels::HostReads reads(stream);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!is_rerouted(pending, p)) continue;
+    auto& [by_home, keys] = routed[p];
+    reads.add<std::uint32_t>(parts[p].remote_positions.view(), by_home);
+    reads.add<Key>(parts[p].keys, keys);
+  }
+  reads.wait();
+  for (auto const& [p, keys] : routed) make_lists(pending, p, keys);
+
+  std::vector<Array<Key>> keys;
+  std::vector<Array<std::uint32_t>> ids;
+  std::vector<kernels::GatherElements<Key>> gathers;
+  std::vector<kernels::ScatterElements> scatters;
   std::vector<TableShard::ShardKeys> local;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto& part = parts[p];
-    if (is_rerouted(pending, p)) {
-      wait_make_lists(pending, p);
-      keys[p] = wait_keys_at(stream, part, *part.local_positions);
-      ids[p] = Array<std::uint32_t>(stream.device(), keys[p].size());
-      local.push_back({&state_.table(part.table), keys[p], ids[p]});
-    } else {
-      local.push_back({&state_.table(part.table), part.keys_at(state_.me), part.ids_at(state_.me)});
-    }
+  for (auto& part : parts) {
+    auto& shard = state_.table(part.table);
     state_.remote_keys += part.remote_positions.size();
+    if (!part.local_positions) {
+      local.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me)});
+      continue;
+    }
+    auto const& positions = *part.local_positions;
+    auto const& own = keys.emplace_back(stream.device(), positions.size());
+    auto const& rows = ids.emplace_back(stream.device(), positions.size());
+    gathers.push_back({part.keys, positions, own});
+    scatters.push_back({.from = rows, .positions = positions, .to = part.ids});
+    local.push_back({&shard, own, rows});
   }
+  kernels::gather_elements(stream, gathers);
   TableShard::wait_resolve(stream, local, also);
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (!parts[p].local_positions) continue;
-    kernels::scatter_elements(stream, {.from = ids[p], .positions = *parts[p].local_positions, .to = parts[p].ids});
-  }
+  kernels::scatter_elements(stream, scatters);
   pending.routes.clear();
   pending.routed = true;
 }

@@ -32,7 +32,12 @@ class BatchRouter {
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
   bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
-  void wait_make_lists(PendingBatch const& pending, std::size_t part);
+  // Of a part, on the host: PreparedPart::remote_positions by home, and the keys.
+  struct RoutedKeys {
+    std::vector<std::uint32_t> by_home;
+    std::vector<Key> keys;
+  };
+  void make_lists(PendingBatch const& pending, std::size_t part, RoutedKeys const& routed);
 
   RoundState& state_;
 };

@@ -97,7 +97,7 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
     auto const order = part.list_positions(owner);
     auto& stream = state_.stream;
     auto taken = residuals_.of(owner, part.table)
-                     .wait_compress(stream, state_.round.clock(), wait_keys_at(stream, part, order), part.sums, order);
+                     .wait_compress(stream, state_.round.clock(), keys_at(stream, part, order), part.sums, order);
     sizes[p].sent = taken.sent;
     sizes[p].sums = taken.bytes->size;
     state_.messenger.count_compression(&Traffic::gradients, order.size() * shard.dim() * sizeof(float),
@@ -120,7 +120,7 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
   if (std::any_of(list.homes.begin(), list.homes.end(), [](auto const& home) { return !home.second.keys_received; })) {
     state_.throw_peer_error(from, "ended a step before it sent the keys of the step");
   }
-  wait_join(state_.stream, list);
+  join(state_.stream, list);
   if (sizes.empty()) return;
   if (list.parts.size() != sizes.size()) {
     state_.throw_peer_error(from, "sent gradients for rows that it did not announce");

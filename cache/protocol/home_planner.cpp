@@ -2,6 +2,7 @@
 #include "cache/protocol/home_planner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
@@ -59,26 +60,28 @@ void HomePlanner::queue(Rank reader, Clock clock, Plan plan) {
   for (auto& [owner, parts] : plan.forwards) forwards_[owner].push_back({reader, clock, std::move(parts)});
 }
 
-OutgoingForwards HomePlanner::wait_take_forwards(Rank owner) {
-  OutgoingForwards outgoing;
-  auto const queued = forwards_.extract(owner);
-  if (queued.empty()) return outgoing;
-  for (auto const& [reader, clock, parts] : queued.mapped()) {
-    outgoing.forwards.push_back(forward_of(reader, clock, parts));
-    for (auto const& [table, keys] : parts) {
-      if (keys.empty()) continue;
-      auto const capacity = state_.table(table).options().dictionary_keys / static_cast<std::size_t>(state_.ranks - 1);
-      auto& dictionary = encoders_.try_emplace({owner, table}, capacity).first->second;
-      dictionary.wait_encode_keys(state_.on_host, View<Key const>(keys), clock, state_.round.clock(), *outgoing.bytes);
+std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
+  std::map<Rank, OutgoingForwards> outgoing;
+  std::vector<KeyEncoder::List> lists;
+  for (auto const& [owner, queued] : forwards_) {
+    auto& to = outgoing[owner];
+    for (auto const& [reader, clock, parts] : queued) {
+      to.forwards.push_back(forward_of(reader, clock, parts));
+      for (auto const& [table, keys] : parts) {
+        if (keys.empty()) continue;
+        auto const all_keys = state_.table(table).options().dictionary_keys;
+        auto const capacity = all_keys / static_cast<std::size_t>(state_.ranks - 1);
+        auto& dictionary = encoders_.try_emplace({owner, table}, capacity).first->second;
+        lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
+      }
     }
   }
+  KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.clock());
+  forwards_.clear();
   return outgoing;
 }
 
-OutgoingRoutes HomePlanner::take_routes(Rank reader) {
-  auto const waiting = routes_.extract(reader);
-  return waiting.empty() ? OutgoingRoutes{} : waiting.mapped();
-}
+std::map<Rank, OutgoingRoutes> HomePlanner::take_routes() { return std::exchange(routes_, {}); }
 
 OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Rank reader, Clock clock,
                                                std::vector<PartKeys> const& parts) {

@@ -50,9 +50,10 @@ class HomePlanner {
 
   // Queues a plan for the next refresh phase.
   void queue(Rank reader, Clock clock, Plan plan);
-  // Take what is queued for a rank. wait_take_forwards() encodes the keys, with the dictionary of the owner.
-  OutgoingForwards wait_take_forwards(Rank owner);
-  OutgoingRoutes take_routes(Rank reader);
+  // Take what is queued, by the rank that gets it. wait_take_forwards() encodes the keys, with the dictionaries of the
+  // owners.
+  std::map<Rank, OutgoingForwards> wait_take_forwards();
+  std::map<Rank, OutgoingRoutes> take_routes();
 
   // Encode a plan for a late fetch, which is not ordered with the rounds.
   static OutgoingForwards wait_encode_late(Stream& host, Rank reader, Clock clock, std::vector<PartKeys> const& parts);

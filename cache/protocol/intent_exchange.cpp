@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
@@ -58,7 +59,9 @@ OutgoingIntents IntentExchange::take(Rank home) {
 // Encodes the batch's keys of other homes and appends them to `outgoing`.
 void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
                                  std::map<Rank, OutgoingIntents>& outgoing) {
-  std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
+  std::deque<KeyEncoder> empty;  // dictionaries of late fetches
+  std::vector<KeyEncoder::List> lists;
+  std::vector<std::pair<Rank, std::size_t>> places;  // of each list: home and part
   for (Rank const home : state_.others()) {
     if (!has_list(batch, home)) continue;
     auto& to = outgoing[home];
@@ -66,14 +69,20 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     for (std::size_t p = 0; p < batch.parts.size(); ++p) {
       auto const& part = batch.parts[p];
       if (part.rows_at(home) == 0) continue;
-      KeyEncoder none(0);
-      auto& dictionary = is_late ? none : encoder_for(home, part.table);
-      auto const theirs = keys.of(part.keys_at(home));
-      auto order =
-          dictionary.wait_encode_keys(state_.on_host, theirs, batch.clock, state_.round.next_in(), *to.bytes).order;
-      if (shares_scales(state_.table(part.table).options())) order = order_by_value(theirs);
-      for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
+      auto& dictionary = is_late ? empty.emplace_back(0) : encoder_for(home, part.table);
+      lists.push_back({&dictionary, keys.of(part.keys_at(home)), batch.clock, to.bytes.get()});
+      places.emplace_back(home, p);
     }
+  }
+  auto encoded = KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
+
+  std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    auto const [home, p] = places[i];
+    auto const& part = batch.parts[p];
+    auto& order = encoded[i].order;
+    if (shares_scales(state_.table(part.table).options())) order = order_by_value(lists[i].keys);
+    for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
   }
   for (std::size_t p = 0; p < batch.parts.size(); ++p) {
     kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].remote_positions, positions[p]);
@@ -171,43 +180,59 @@ void IntentExchange::take_list(ReceivedList list) {
   received_.push_back(std::move(list));
 }
 
+// The lists of a table are found together, so their keys are one after another in memory.
 void IntentExchange::wait_find(kernels::HostReads& also) {
   auto& stream = state_.stream;
+  struct Place {
+    ReceivedList const* list;
+    std::size_t part;
+  };
+  std::map<TableId, std::vector<Place>> places;
+  std::vector<Key> all;
   std::size_t count = 0;
   for (auto const& list : received_) {
-    for (auto const& part : list.parts) count += part.keys.size();
+    for (std::size_t p = 0; p < list.parts.size(); ++p) {
+      places[list.parts[p].table].push_back({&list, p});
+      count += list.parts[p].keys.size();
+    }
   }
-  std::vector<Key> all;
   all.reserve(count);
-  for (auto const& list : received_) {
-    for (auto const& part : list.parts) all.insert(all.end(), part.keys.begin(), part.keys.end());
+  for (auto const& [table, of_table] : places) {
+    for (auto const& [list, p] : of_table)
+      all.insert(all.end(), list->parts[p].keys.begin(), list->parts[p].keys.end());
   }
   Array<Key> const keys(stream.device(), count);
   kernels::upload<Key>(stream, keys, all);
-  std::vector<TableShard::ShardKeys> found;
-  std::vector<Rank> senders;
-  std::size_t first = 0;
-  for (auto const& [sender, reader, home, clock, parts] : received_) {
-    auto& list = state_.reader_batches.at({reader, clock}).homes.at(home);
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      auto& part = list.parts[p];
-      auto& table = state_.table(part.table);
-      auto const own = keys.view().slice(first, parts[p].keys.size());
-      first += own.size();
-      part.ids = Array<std::uint32_t>(stream.device(), own.size());
-      found.push_back({&table, own, part.ids});
-      senders.push_back(sender);
-      if (!table.sends_deltas()) continue;
-      part.key_list = std::make_shared<Array<Key>>(stream.device(), own.size());
-      copy<Key>(stream, *part.key_list, own);
+  auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
+
+  std::vector<TableShard::ShardLists> found;
+  std::size_t begin = 0;
+  for (auto const& [table, of_table] : places) {
+    auto& shard = state_.table(table);
+    std::size_t size = 0;
+    std::vector<std::size_t> ends;
+    for (auto const& [list, p] : of_table) {
+      std::size_t const first = begin + size, n = list->parts[p].keys.size();
+      auto& part = state_.reader_batches.at({list->reader, list->clock}).homes.at(list->home).parts[p];
+      part.ids = ids->view().slice(first, n);
+      part.memory = ids;
+      if (shard.sends_deltas()) {
+        part.key_list = std::make_shared<Array<Key>>(stream.device(), n);
+        copy<Key>(stream, *part.key_list, keys.view().slice(first, n));
+      }
+      ends.push_back(size += n);
     }
+    found.push_back({{&shard, keys.view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
+    begin += size;
+  }
+  auto const repeated = TableShard::wait_resolve_distinct(stream, found, also);
+  if (repeated) {
+    auto const place = std::next(places.begin(), static_cast<std::ptrdiff_t>(repeated->part))->second[repeated->list];
+    state_.throw_peer_error(place.list->sender,
+                            fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
+                                        found[repeated->part].shard->options().name));
   }
   received_.clear();
-  auto const repeated = TableShard::wait_resolve_distinct(stream, found, also);
-  if (!repeated) return;
-  state_.throw_peer_error(senders[repeated->part],
-                          fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
-                                      found[repeated->part].shard->options().name));
 }
 
 // Intents arrive with the round of an earlier step.

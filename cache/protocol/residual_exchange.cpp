@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -87,6 +88,9 @@ std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   auto keys = intents_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
   if (!bytes.empty()) throw comm::WireError("more bytes than its keys need");
   sort_keys(keys);
+  if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {
+    state_.throw_peer_error(list.from, "sent two residuals of one key");
+  }
   return keys;
 } catch (comm::WireError const& error) {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
@@ -112,12 +116,7 @@ RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& ro
   if (!coder.wait_add(stream, *list.bytes, n, to_device(stream, places), room.sums)) {
     state_.throw_peer_error(list.from, "sent residuals that do not match the number of their rows");
   }
-  auto const sums = wait_resolved(keys, list.rows.table, room);
-  TableShard::ShardKeys const named{&shard, {}, room.ids};
-  if (TableShard::wait_find_repeated(stream, {&named, 1})) {
-    state_.throw_peer_error(list.from, "sent two residuals of one key");
-  }
-  return sums;
+  return wait_resolved(keys, list.rows.table, room);
 }
 
 // Finds or reserves the rows of `keys`; their sums are the first rows of room.sums. They count as no occurrences.

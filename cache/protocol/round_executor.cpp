@@ -241,9 +241,11 @@ void RoundExecutor::apply() {
 
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
+  auto all_forwards = planner_.wait_take_forwards();
+  auto all_routes = planner_.take_routes();
   for (Rank const peer : state_.others()) {
-    auto const forwards = planner_.wait_take_forwards(peer);
-    auto const routes = planner_.take_routes(peer);
+    auto const& forwards = all_forwards[peer];
+    auto const& routes = all_routes[peer];
     Message const message{.kind = MessageKind::kRefreshPhase,
                           .clock = state_.round.clock(),
                           .forwards = forwards.forwards,

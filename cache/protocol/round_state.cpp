@@ -38,10 +38,9 @@ void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
                                     number(peer), what, number(me)));
 }
 
-Array<Key> wait_keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions) {
+Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions) {
   Array<Key> keys(stream.device(), positions.size());
   kernels::gather_elements(stream, kernels::GatherElements<Key>{part.keys, positions, keys});
-  stream.wait();
   return keys;
 }
 
@@ -49,7 +48,7 @@ namespace {
 
 // Returns the elements of all arrays.
 template <class T>
-Array<T> wait_concatenate(Stream& stream, std::vector<View<T const>> const& pieces) {
+Array<T> concatenate(Stream& stream, std::vector<View<T const>> const& pieces) {
   std::size_t size = 0;
   for (auto const& piece : pieces) size += piece.size();
   Array<T> all(stream.device(), size);
@@ -58,11 +57,10 @@ Array<T> wait_concatenate(Stream& stream, std::vector<View<T const>> const& piec
     copy<T>(stream, all.view().slice(at, piece.size()), piece);
     at += piece.size();
   }
-  stream.wait();  // the pieces may end
   return all;
 }
 
-ReaderPart wait_join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::size_t part) {
+ReaderPart join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::size_t part) {
   ReaderPart joined;
   if (homes.size() == 1) {
     static_cast<ListPart&>(joined) = std::move(homes.begin()->second.parts[part]);
@@ -77,8 +75,9 @@ ReaderPart wait_join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::
     ids.push_back(piece.ids);
     if (piece.key_list != nullptr) keys.push_back(*piece.key_list);
   }
-  joined.ids = wait_concatenate(stream, ids);
-  if (!keys.empty()) joined.key_list = std::make_shared<Array<Key>>(wait_concatenate(stream, keys));
+  joined.memory = std::make_shared<Array<std::uint32_t>>(concatenate(stream, ids));
+  joined.ids = *joined.memory;
+  if (!keys.empty()) joined.key_list = std::make_shared<Array<Key>>(concatenate(stream, keys));
   return joined;
 }
 
@@ -91,13 +90,13 @@ bool has_rows(ReaderBatch const& batch) {
   return false;
 }
 
-void wait_join(Stream& stream, ReaderBatch& batch) {
+void join(Stream& stream, ReaderBatch& batch) {
   if (!batch.parts.empty() || batch.homes.empty()) return;
   for (std::size_t p = 0; p < batch.homes.begin()->second.parts.size(); ++p) {
-    batch.parts.push_back(wait_join_part(stream, batch.homes, p));
+    batch.parts.push_back(join_part(stream, batch.homes, p));
   }
   for (auto& [home, list] : batch.homes) {
-    for (auto& part : list.parts) part.ids = {}, part.key_list = {};
+    for (auto& part : list.parts) part.ids = {}, part.memory = {}, part.key_list = {};
   }
 }
 

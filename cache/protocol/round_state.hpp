@@ -68,8 +68,9 @@ class HostKeys {
 struct ListPart {
   TableId table{};
   std::uint64_t keys = 0;
-  Array<std::uint32_t> ids{};
-  std::shared_ptr<Array<Key>> key_list{};  // the keys, for tables with refresh compression
+  View<std::uint32_t const> ids{};
+  std::shared_ptr<Array<std::uint32_t>> memory{};  // of `ids`, which lists share
+  std::shared_ptr<Array<Key>> key_list{};          // the keys, for tables with refresh compression
 };
 
 // A list of these rows in all parts of the reader's batch, and the gradients that the reader sends for them.
@@ -91,7 +92,7 @@ struct HomeList {
 // The batch of another rank at a clock, as far as it reads rows of this rank.
 struct ReaderBatch {
   std::map<Rank, HomeList> homes;
-  std::vector<ReaderPart> parts{};              // the lists of all homes together, from wait_join() on
+  std::vector<ReaderPart> parts{};              // the lists of all homes together, from join() on
   std::shared_ptr<Array<std::uint8_t>> body{};  // packed gradients, of which the parts have views
   bool is_late = false;
 };
@@ -124,13 +125,13 @@ struct RoundState {
 // Returns true if the list of `rank` has rows of the batch.
 bool has_list(PreparedBatch::Impl const& batch, Rank rank);
 
-// Returns the keys at these positions of a part.
-Array<Key> wait_keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
+// Returns the keys at these positions of a part. Queued on `stream`.
+Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
 
 // Returns true if the batch reads rows of this rank: homes may have forwarded all of them.
 bool has_rows(ReaderBatch const& batch);
 
-// Joins the lists of all homes; does nothing if they are joined.
-void wait_join(Stream& stream, ReaderBatch& batch);
+// Joins the lists of all homes; does nothing if they are joined. Queued on `stream`.
+void join(Stream& stream, ReaderBatch& batch);
 
 }  // namespace gpups::cache

@@ -58,7 +58,7 @@ void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
   std::map<Rank, std::vector<ReaderPart> const*> lists;
   for (auto& [id, list] : state_.reader_batches) {
     if (id.second != clock || list.is_late || !has_rows(list)) continue;
-    wait_join(state_.stream, list);
+    join(state_.stream, list);
     lists[id.first] = &list.parts;
   }
   find_existing(lists, existing_, reads);
@@ -105,7 +105,7 @@ void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> c
     if (shard.sends_deltas()) {
       if (section.size() > 0) copy<std::uint8_t>(stream, section, changes[p].bytes->view());
     } else if (sent > 0) {
-      auto const ids = send_fewer ? View<std::uint32_t const>(rows.ids[p]).slice(0, sent) : parts[p].ids.view();
+      auto const ids = send_fewer ? View<std::uint32_t const>(rows.ids[p]).slice(0, sent) : parts[p].ids;
       gathers.push_back(shard.gather_numbers(ids, shard.numbers_at(section, sent)));
     }
   }
@@ -320,7 +320,7 @@ void ValueExchange::wait_decode_changes(PreparedBatch::Impl const& batch, Receiv
   auto& shard = state_.table(part.table);
   auto const [first, rows] = values.rows[p];
   auto const section = values.bytes.view().slice(values.body.section_first(p), values.body.section_size(p));
-  auto const keys = wait_keys_at(stream, part, part.remote_positions.view().slice(first, rows));
+  auto const keys = keys_at(stream, part, part.remote_positions.view().slice(first, rows));
   Matrix<float> const decoded(stream.device(), rows, shard.dim());
   if (!mirror_of(received_mirrors_, values.from, part.table)
            .wait_read(stream, batch.clock, keys, section, values.sent[p], decoded)) {

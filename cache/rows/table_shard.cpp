@@ -36,13 +36,6 @@ void TableShard::allocate(Device device) {
   mark_ = {device, 1, kernels::NewRows::kZero};
 }
 
-void TableShard::wait_make_room(Stream& stream) {
-  std::size_t const rows = index_.ids_end();
-  values_.reserve(stream, rows);
-  state_.reserve(stream, rows);
-  lifecycle_.reserve(stream, rows);
-}
-
 Array<Key> TableShard::keys_of(Stream& stream, View<std::uint32_t const> ids) const {
   Array<Key> keys(stream.device(), ids.size());
   View<std::uint64_t> const numbers(reinterpret_cast<std::uint64_t*>(keys.data()), keys.size(), keys.device());

@@ -83,15 +83,17 @@ class TableShard {
     kernels::HostReads none(stream);
     wait_resolve(stream, parts, none);
   }
-  // The same for lists in which a key must not repeat. Returns a key that does; nullopt if there is none.
+  // The same for lists in which a key must not repeat. Each table has one part, with its lists one after another: list
+  // k ends before keys[ends[k]]. Returns a key that a list has twice; nullopt if there is none.
+  struct ShardLists : ShardKeys {
+    std::vector<std::size_t> ends;
+  };
   struct RepeatedKey {
-    std::size_t part;
+    std::size_t part, list;
     Key key;
   };
-  static std::optional<RepeatedKey> wait_resolve_distinct(Stream& stream, std::span<ShardKeys const> parts,
+  static std::optional<RepeatedKey> wait_resolve_distinct(Stream& stream, std::span<ShardLists const> parts,
                                                           kernels::HostReads& also);
-  // Returns a key that occurs twice in one list, found by its row numbers; nullopt if there is none.
-  static std::optional<RepeatedKey> wait_find_repeated(Stream& stream, std::span<ShardKeys const> parts);
 
   // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
@@ -242,8 +244,8 @@ class TableShard {
     std::size_t count;
   };
   static std::vector<kernels::KeyIndex::Search> searches_of(std::span<ShardKeys const> parts);
-  static void queue_repeated(Stream& stream, std::span<ShardKeys const> parts, View<std::uint32_t> repeated);
-  static std::optional<RepeatedKey> wait_key_of(Stream& stream, std::span<ShardKeys const> parts,
+  static void queue_repeated(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated);
+  static std::optional<RepeatedKey> wait_key_of(Stream& stream, std::span<ShardLists const> parts,
                                                 std::vector<std::uint32_t> const& rows);
   static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step);
   // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
@@ -251,7 +253,8 @@ class TableShard {
                                std::vector<std::uint32_t> const& missing);
   // Reserves rows for the missing keys. tables: one list for each shard.
   static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);
-  void wait_reserve(Stream& stream, MissingKeys const& missing);
+  // Returns arguments that set rows to initial values and states.
+  kernels::InitRows init_new_rows(View<std::uint32_t const> ids);
   // Makes room for all row numbers of the index.
   void wait_make_room(Stream& stream);
   // Queued on `stream`.

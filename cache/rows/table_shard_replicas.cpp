@@ -27,7 +27,7 @@ void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> 
       continue;
     }
     now.push_back(parts[p]);
-    insertions.push_back({&shard->index_, keys, ids, missing[p]});
+    insertions.push_back({&shard->index_, keys, ids, missing[p], shard->options_.name});
   }
   auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
   std::vector<kernels::MarkReplicas> marks;

@@ -2,14 +2,13 @@
 // TableShard: finds and reserves rows of many tables together, and finds repeated keys.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
 #include "cache/rows/table_shard.hpp"
 #include "gpups/error.hpp"
-#include "kernels/columns.hpp"
 #include "kernels/init_rows.hpp"
-#include "kernels/parallel_for.hpp"
 #include "kernels/repeated_ids.hpp"
 
 namespace gpups::cache {
@@ -35,27 +34,23 @@ void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts, 
 }
 
 std::optional<TableShard::RepeatedKey> TableShard::wait_resolve_distinct(Stream& stream,
-                                                                         std::span<ShardKeys const> parts,
+                                                                         std::span<ShardLists const> parts,
                                                                          kernels::HostReads& also) {
-  Array<std::uint32_t> const counts(stream.device(), parts.size()), repeated(stream.device(), parts.size());
+  std::vector<ShardKeys> const tables(parts.begin(), parts.end());
+  std::size_t lists = 0;
+  for (auto const& part : parts) lists += part.ends.size();
+  Array<std::uint32_t> const counts(stream.device(), parts.size()), repeated(stream.device(), lists);
   std::vector<std::uint32_t> missing, found;
-  kernels::KeyIndex::find_missing(stream, searches_of(parts), counts);
+  kernels::KeyIndex::find_missing(stream, searches_of(tables), counts);
   queue_repeated(stream, parts, repeated);
   also.add<std::uint32_t>(counts.view(), missing);
   also.add<std::uint32_t>(repeated.view(), found);
   also.wait();
   if (auto const key = wait_key_of(stream, parts, found)) return key;
-  wait_add_missing(stream, parts, missing);
-  std::vector<ShardKeys> changed;
-  std::vector<std::size_t> number;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (missing[p] == 0) continue;
-    changed.push_back(parts[p]);
-    number.push_back(p);
-  }
-  auto again = wait_find_repeated(stream, changed);
-  if (again) again->part = number[again->part];
-  return again;
+  wait_add_missing(stream, tables, missing);
+  if (std::all_of(missing.begin(), missing.end(), [](std::uint32_t count) { return count == 0; })) return std::nullopt;
+  queue_repeated(stream, parts, repeated);  // now new keys have rows, too
+  return wait_key_of(stream, parts, to_host(stream, repeated.view()));
 }
 
 void TableShard::wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
@@ -77,72 +72,71 @@ void TableShard::wait_add_missing(Stream& stream, std::span<ShardKeys const> par
   for (auto const& part : later) part.shard->wait_resolve(stream, part.keys, part.ids);
 }
 
-// Sets repeated[p] to a row that part p has twice, or to kNoRow.
-void TableShard::queue_repeated(Stream& stream, std::span<ShardKeys const> parts, View<std::uint32_t> repeated) {
+// Sets repeated[k] to a row that list k has twice, or to kNoRow.
+void TableShard::queue_repeated(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated) {
   memory::fill_bytes(stream, repeated.data(), 0xFF, repeated.bytes());  // kNoRow
   std::vector<kernels::RepeatedIds> lists;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto& shard = *parts[p].shard;
-    auto const epoch = shard.next_epoch(stream);
-    lists.push_back({.ids = parts[p].ids, .mark = shard.mark_.ref(), .epoch = epoch, .repeated = repeated.slice(p, 1)});
+  for (auto const& part : parts) {
+    auto& shard = *part.shard;
+    std::size_t first = 0;
+    for (std::size_t const end : part.ends) {
+      auto const epoch = shard.next_epoch(stream);
+      lists.push_back({.ids = part.ids.slice(first, end - first),
+                       .mark = shard.mark_.ref(),
+                       .epoch = epoch,
+                       .repeated = repeated.slice(lists.size(), 1)});
+      first = end;
+    }
   }
   kernels::repeated_ids(stream, lists);
 }
 
-// Returns the key of the first row that is not kNoRow. rows: one for each part.
-std::optional<TableShard::RepeatedKey> TableShard::wait_key_of(Stream& stream, std::span<ShardKeys const> parts,
+// Returns the key of the first row that is not kNoRow. rows: one for each list.
+std::optional<TableShard::RepeatedKey> TableShard::wait_key_of(Stream& stream, std::span<ShardLists const> parts,
                                                                std::vector<std::uint32_t> const& rows) {
+  auto row = rows.begin();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (rows[p] == kernels::kNoRow) continue;
-    auto const id = to_device(stream, std::vector{rows[p]});
-    return RepeatedKey{p, to_host(stream, parts[p].shard->wait_keys_of(stream, id).view())[0]};
+    for (std::size_t k = 0; k < parts[p].ends.size(); ++k, ++row) {
+      if (*row == kernels::kNoRow) continue;
+      auto const id = to_device(stream, std::vector{*row});
+      return RepeatedKey{p, k, to_host(stream, parts[p].shard->wait_keys_of(stream, id).view())[0]};
+    }
   }
   return std::nullopt;
 }
 
-std::optional<TableShard::RepeatedKey> TableShard::wait_find_repeated(Stream& stream,
-                                                                      std::span<ShardKeys const> parts) {
-  if (parts.empty()) return std::nullopt;
-  Array<std::uint32_t> const repeated(stream.device(), parts.size());
-  queue_repeated(stream, parts, repeated);
-  return wait_key_of(stream, parts, to_host(stream, repeated.view()));
-}
-
-// On the host, all threads work together on a table with many missing keys: 8192, or more than one thread's share of
-// all missing keys. The other tables are distributed over the threads.
 void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> tables) {
-  constexpr std::size_t kLarge = 8192;
-  std::size_t total = 0;
-  for (auto const& table : tables) total += table.count;
-  std::vector<MissingKeys const*> small;
-  for (auto const& table : tables) {
-    if (table.count >= kLarge || table.count * static_cast<std::size_t>(stream.threads()) > total) {
-      table.of.shard->wait_reserve(stream, table);
-    } else {
-      small.push_back(&table);
-    }
+  std::vector<kernels::KeyIndex::Insertion> insertions;
+  for (auto const& [of, count] : tables)
+    insertions.push_back({&of.shard->index_, of.keys, of.ids, count, of.shard->options_.name});
+  auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
+  std::vector<kernels::InitRows> rows;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (added[t].empty()) continue;
+    auto& shard = *tables[t].of.shard;
+    shard.wait_make_room(stream);
+    rows.push_back(shard.init_new_rows(added[t]));
   }
-  kernels::parallel_for(stream, small.size(),
-                        [&](Stream& part, std::size_t i) { small[i]->of.shard->wait_reserve(part, *small[i]); });
+  if (rows.empty()) return;
+  kernels::init_rows(stream, rows);
+  stream.wait();  // `added` ends here
 }
 
-void TableShard::wait_reserve(Stream& stream, MissingKeys const& missing) try {
-  auto const& [shard, keys, ids] = missing.of;
-  auto const new_ids = index_.wait_insert(stream, keys, ids, missing.count);
-  if (new_ids.empty()) return;
-  wait_make_room(stream);
-  auto const new_keys = keys_of(stream, new_ids);
-  kernels::init_rows(stream, {.ids = new_ids,
-                              .keys = new_keys,
-                              .values = values_.ref(),
-                              .state = state_.ref(),
-                              .dim = dim(),
-                              .state_columns = state_columns_,
-                              .initializer = options_.initializer,
-                              .accumulators = kernels::accumulator_columns(options_.optimizer, dim()),
-                              .initial_accumulator = options_.optimizer.initial_accumulator,
-                              .seed = seed_});
-  stream.wait();  // new_ids and new_keys end here
+kernels::InitRows TableShard::init_new_rows(View<std::uint32_t const> ids) {
+  auto rows = init_replicas(ids);
+  rows.state = state_.ref();
+  rows.state_columns = state_columns_;
+  rows.accumulators = kernels::accumulator_columns(options_.optimizer, dim());
+  rows.initial_accumulator = options_.optimizer.initial_accumulator;
+  return rows;
+}
+
+// Names the table in errors.
+void TableShard::wait_make_room(Stream& stream) try {
+  std::size_t const rows = index_.ids_end();
+  values_.reserve(stream, rows);
+  state_.reserve(stream, rows);
+  lifecycle_.reserve(stream, rows);
 } catch (Error const& error) {
   throw Error(fmt::format("new rows of table '{}' cannot be added: {}", options_.name, error.what()));
 }

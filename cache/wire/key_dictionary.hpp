@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -44,9 +45,19 @@ class KeyEncoder {
   struct EncodedList : KeyList {
     std::vector<std::uint32_t> order;  // (n): key i of the wire is keys[order[i]]
   };
-  // Appends the encoded keys of a batch to `wire`, and adds new keys to the dictionary. keys: (n), distinct, on the
-  // host. step: of the batch. now: the step whose message carries the list; keys of batches of step `now` or later are
-  // not replaced.
+  // A list of a batch's keys. keys: (n), distinct, on the host. step: of the batch. wire: the encoded keys are
+  // appended.
+  struct List {
+    KeyEncoder* dictionary;
+    View<Key const> keys;
+    Clock step;
+    std::vector<std::uint8_t>* wire;
+  };
+  // Encodes lists, and adds new keys to their dictionaries. now: the step whose message carries the lists; keys of
+  // batches of step `now` or later are not replaced. All dictionaries are searched together, so the number of launches
+  // does not depend on the number of lists; only lists of one dictionary are encoded one after another.
+  static std::vector<EncodedList> wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now);
+  // The same for one list.
   EncodedList wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
                                std::vector<std::uint8_t>& wire);
 
@@ -63,9 +74,16 @@ class KeyEncoder {
   struct SplitKeys {
     std::vector<IndexedKey> known, fresh;  // values: slots in `known`, keys in `fresh`
   };
-  SplitKeys wait_find(Stream& stream, View<Key const> keys) const;
-  void wait_remember(Stream& stream, std::vector<IndexedKey> const& fresh, std::vector<std::uint32_t> const& allocated,
-                     EncodedList& named);
+  // New keys, and the slots that they get.
+  struct NewKeys {
+    std::vector<Key> keys;             // (m)
+    std::vector<std::uint32_t> slots;  // (m): first those of keys that are replaced
+    std::size_t replaced = 0;
+  };
+  static std::vector<SplitKeys> wait_find(Stream& stream, std::span<List const> lists);
+  static SplitKeys split(View<Key const> keys, View<std::uint32_t const> ids);
+  EncodedList encode(SplitKeys found, List const& list, Clock now, NewKeys& added);
+  static void wait_remember(Stream& stream, std::span<List const> lists, std::span<NewKeys const> added);
 
   SecondChanceSlots slots_;
   kernels::KeyIndex index_;  // a key's number in it is its slot

@@ -40,14 +40,14 @@ TEST(StepSizes, DescribeTheRankWithMostSamples) {
 
 std::uint64_t batch_bytes(std::size_t entries, StepSizes const& step) {
   MemoryPlan plan;
-  BatchPart const part{.entries = entries, .rows = 10, .dim = 16, .value_type = DataType::kFloat, .entry_bytes = 12};
+  BatchPart const part{.entries = entries, .rows = 10, .table = {.dim = 16}, .entry_bytes = 12};
   add_batches(plan, {&part, 1}, step, Device::host(), "model.negatives");
   return std::accumulate(plan.begin(), plan.end(), std::uint64_t{0},
                          [](auto sum, auto const& l) { return sum + l.bytes; });
 }
 
 TEST(MemoryPlan, KeysOnAGpuCountAllEntries) {
-  BatchPart const part{.entries = 1000000, .rows = 10, .dim = 16, .value_type = DataType::kFloat, .entry_bytes = 12};
+  BatchPart const part{.entries = 1000000, .rows = 10, .table = {.dim = 16}, .entry_bytes = 12};
   MemoryPlan host, gpu;
   StepSizes const step = sizes({"train.lookahead=1"}, 1000000);
   add_batches(host, {&part, 1}, step, Device::host(), "");
@@ -63,6 +63,21 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
   StepSizes two = few;
   two.ranks = 2;  // adds values of rows that the other rank owns, sums, and messages
   EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
+}
+
+// Replicas that the table keeps anyway are part of its own memory.
+TEST(MemoryPlan, CountsReplicasThatAreNotKept) {
+  BatchPart const part{.entries = 5000, .rows = 4000, .table = {.dim = 16, .expected_rows = 100000}, .entry_bytes = 12};
+  auto const replica_bytes = [&](std::string const& fraction) {
+    MemoryPlan plan;
+    auto const step = sizes({{"train.replica_fraction=" + fraction}}, 1000000, 2);
+    add_batches(plan, {&part, 1}, step, Device::host(), "");
+    std::uint64_t bytes = 0;
+    for (auto const& line : plan) bytes += line.what.starts_with("replicas") ? line.bytes : 0;
+    return bytes;
+  };
+  EXPECT_GT(replica_bytes("0"), 4000 * 16 * sizeof(float));
+  EXPECT_EQ(replica_bytes("0.1"), 0U);
 }
 
 MemoryPlan some_plan() {

@@ -165,12 +165,11 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     bool const coefficients = of_table.coefficients || config.model.row_dropout > 0;
     BatchPart part{.entries = static_cast<std::size_t>(of_table.entries_per_sample * static_cast<double>(step.samples)),
                    .rows = static_cast<std::size_t>(of_table.in_batch),
-                   .dim = tables[p].dim,
-                   .value_type = tables[p].value_type,
+                   .table = tables[p],
                    .entry_bytes = sizeof(Key) + 4 + (of_table.bags ? 4 : 0) + (coefficients ? 4 : 0)};
     entries += part.entries;
     predicted += static_cast<std::uint64_t>(of_table.entries_per_sample * kPredictBlock) *
-                 (row_stride(part.dim) * sizeof(float) + part.entry_bytes + sizeof(std::uint32_t));
+                 (row_stride(part.table.dim) * sizeof(float) + part.entry_bytes + sizeof(std::uint32_t));
     parts.push_back(part);
     auto const rows = static_cast<std::size_t>(of_table.in_all / static_cast<double>(step.ranks));
     plan.push_back({fmt::format("table '{}': about {} rows, estimated from the data", tables[p].name, rows),

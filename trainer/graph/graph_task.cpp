@@ -132,9 +132,8 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   add_placement(plan, config, data.train.size(), 3 * data.train.size(), entities + relations);
   plan.push_back({.what = "keys of the vocabulary", .bytes = (2 * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
-      {sizes.entries, sizes.rows, tables[0].dim, tables[0].value_type, sizes.entry_bytes},
-      {step.samples, std::min(relations, step.samples), tables[1].dim, tables[1].value_type,
-       sizeof(Key) + sizeof(std::uint32_t)},
+      {sizes.entries, sizes.rows, tables[0], sizes.entry_bytes},
+      {step.samples, std::min(relations, step.samples), tables[1], sizeof(Key) + sizeof(std::uint32_t)},
   };
   add_batches(plan, parts, step, device, settings);
   plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch_size or " + settings});

@@ -49,7 +49,7 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
   std::vector<BatchPart> parts;
   for (TableOptions const& table : tables) {
     // An entry keeps its key. Each of the two tables counts half of the rating.
-    parts.push_back({samples, distinct_of(samples, table.expected_rows), table.dim, table.value_type, sizeof(Key) + 2});
+    parts.push_back({samples, distinct_of(samples, table.expected_rows), table, sizeof(Key) + 2});
   }
   add_batches(plan, parts, step, device, "");
   plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch_size"});
