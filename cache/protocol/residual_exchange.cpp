@@ -7,51 +7,66 @@
 #include <set>
 #include <string_view>
 
+#include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_coder.hpp"
 #include "comm/wire.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// Returns the selected rows of a chunk.
-ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, OwnsRow const& owns) {
-  ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
-  for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
-    if (!owns(chunk.table, chunk.keys[i])) continue;
-    own.keys.push_back(chunk.keys[i]);
+// Returns the selected rows of a chunk, in ascending order of their keys.
+template <class Selects>
+ResidualChunk select_rows(ResidualChunk const& chunk, Rank peer, std::size_t dim, Selects const& selects) {
+  ResidualChunk selected{.table = chunk.table, .peer = peer, .keys = {}, .marks = {}, .sums = {}};
+  for (std::size_t const i : order_by_value(View<Key const>(chunk.keys))) {
+    if (!selects(chunk.keys[i])) continue;
+    selected.keys.push_back(chunk.keys[i]);
     auto const marks = chunk.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
-    own.marks.insert(own.marks.end(), marks, marks + kernels::kResidualMarks);
+    selected.marks.insert(selected.marks.end(), marks, marks + kernels::kResidualMarks);
     auto const sums = chunk.sums.begin() + static_cast<std::ptrdiff_t>(i * dim);
-    own.sums.insert(own.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
+    selected.sums.insert(selected.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
   }
-  return own;
+  return selected;
 }
 
 }  // namespace
 
 std::vector<FlushedList> ResidualExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   std::vector<FlushedList> all;
-  auto const step = state_.step();
   for (auto const& [table, flushed] : residuals_.wait_take_flushed(state_.stream, owner, state_.round.clock())) {
-    std::size_t const list = all.size();
-    auto const keys = std::make_shared<std::vector<std::uint8_t>>();
-    intents_.wait_encode_known(owner, table, View<Key const>(flushed.keys), *keys);
-    all.push_back({table, flushed.keys.size(), keys->size(), flushed.bytes->size, flushed.exact});
-    state_.messenger.count_flushed(&Traffic::gradients, keys->size() + flushed.bytes->size);
-    sends.push_back([=, this, sums = flushed.bytes] {
-      state_.messenger.send_data(state_.on_host, owner, tag(Section::kFlushedKeys, step, list), keys->data(),
-                                 keys->size(), &Traffic::gradients, keys);
-      state_.messenger.send_data(state_.stream, owner, tag(Section::kFlushedSums, step, list), sums->memory.data(),
-                                 sums->size, &Traffic::gradients, sums);
-    });
+    all.push_back(wait_queue(owner, table, flushed, all.size(), sends));
+  }
+  for (auto const& chunk : restored_) {
+    if (chunk.peer != owner) continue;
+    auto const& options = state_.table(chunk.table).options();
+    auto const sums = padded_sums(state_.stream, chunk, options.dim);
+    auto bytes = RowCoder(options, options.gradient_compression, true).wait_encode(state_.stream, sums, 0);
+    ResidualTable::FlushedRows const flushed{
+        .exact = true, .keys = chunk.keys, .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))};
+    all.push_back(wait_queue(owner, chunk.table, flushed, all.size(), sends));
   }
   return all;
 }
 
+FlushedList ResidualExchange::wait_queue(Rank owner, TableId table, ResidualTable::FlushedRows const& rows,
+                                         std::size_t list, std::vector<std::function<void()>>& sends) {
+  auto const keys = std::make_shared<std::vector<std::uint8_t>>();
+  intents_.wait_encode_known(owner, table, View<Key const>(rows.keys), *keys);
+  state_.messenger.count_flushed(&Traffic::gradients, keys->size() + rows.bytes->size);
+  sends.push_back([=, this, sums = rows.bytes, step = state_.step()] {
+    state_.messenger.send_data(state_.on_host, owner, tag(Section::kFlushedKeys, step, list), keys->data(),
+                               keys->size(), &Traffic::gradients, keys);
+    state_.messenger.send_data(state_.stream, owner, tag(Section::kFlushedSums, step, list), sums->memory.data(),
+                               sums->size, &Traffic::gradients, sums);
+  });
+  return {table, rows.keys.size(), keys->size(), rows.bytes->size, rows.exact};
+}
+
 void ResidualExchange::check(Rank from, std::vector<FlushedList> const& lists) const {
   for (auto const& list : lists) {
+    // After a restore, residuals are sent exactly even if the table's gradients are not compressed any more.
     if (number(list.table) >= state_.tables.size() ||
-        !state_.table(list.table).options().gradient_compression.enabled()) {
+        (!list.exact && !state_.table(list.table).options().gradient_compression.enabled())) {
       state_.throw_peer_error(from, "sent residuals for a table without gradient compression");
     }
     auto const& options = state_.table(list.table).options();
@@ -96,24 +111,16 @@ std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
 }
 
-// Decodes flushed residuals into `room`. Residuals of keys without a row are dropped, because these rows were erased.
+// Decodes flushed residuals into `room`.
 RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& room) {
   auto& stream = state_.stream;
   auto& shard = state_.table(list.rows.table);
   auto const n = static_cast<std::size_t>(list.rows.rows);
-  auto const all_keys = keys_of(list);
-  auto const known = shard.wait_known(stream, to_device(stream, all_keys));
-  std::vector<std::uint32_t> places(n);  // by key: its position in the sums; keys that have rows come first
-  std::uint32_t taken = 0, other = static_cast<std::uint32_t>(n);
-  std::vector<Key> keys;
-  for (std::size_t i = 0; i < n; ++i) {
-    places[i] = known[i] ? taken++ : --other;
-    if (known[i]) keys.push_back(all_keys[i]);
-  }
+  auto const keys = keys_of(list);
   room.sums = Matrix<std::int64_t>(stream.device(), n, shard.dim());
   memory::fill_bytes(stream, room.sums.view().data(), 0, room.sums.view().flat().bytes());
   RowCoder const coder(shard.options(), shard.options().gradient_compression, list.rows.exact);
-  if (!coder.wait_add(stream, *list.bytes, n, to_device(stream, places), room.sums)) {
+  if (!coder.wait_add(stream, *list.bytes, n, {}, room.sums)) {
     state_.throw_peer_error(list.from, "sent residuals that do not match the number of their rows");
   }
   return wait_resolved(keys, list.rows.table, room);
@@ -147,35 +154,67 @@ void ResidualExchange::wait_append(TableId table, std::vector<RowSums>& lists, s
     if (list.rows.table == table) lists.push_back(wait_decode(list, room.emplace_back()));
   }
   for (auto const& chunk : restored_) {
-    if (chunk.table == table) lists.push_back(wait_read_restored(chunk, room.emplace_back()));
+    if (chunk.table != table || chunk.peer != state_.me) continue;
+    lists.push_back(wait_read_restored(chunk, room.emplace_back()));
   }
 }
 
 void ResidualExchange::end_apply(bool rejected) {
   flushed_.clear();
-  if (!rejected) restored_.clear();
+  if (rejected) return;
+  restored_.clear();
+  restored_tables_.clear();
 }
 
-// -- rows that move --
+// -- rows that are deleted or move --
+
+std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
+  std::set<Key> keys;
+  for (auto const& chunks : {residuals_.wait_save(state_.stream), restored_}) {
+    for (auto const& chunk : chunks) {
+      if (chunk.table == table) keys.insert(chunk.keys.begin(), chunk.keys.end());
+    }
+  }
+  return {keys.begin(), keys.end()};
+}
+
+void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
+  residuals_.wait_drop(state_.stream, table, keys);
+  auto const dropped = to_host(state_.stream, keys);
+  std::set<Key> const all(dropped.begin(), dropped.end());
+  for (auto& chunk : restored_) {
+    if (chunk.table != table) continue;
+    chunk = select_rows(chunk, chunk.peer, state_.table(table).dim(), [&](Key key) { return !all.contains(key); });
+  }
+}
 
 void ResidualExchange::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
-  auto const& options = state_.table(table).options();
-  if (!options.gradient_compression.enabled()) return;
+  std::size_t const dim = state_.table(table).dim();
   std::set<Key> const moved(keys.begin(), keys.end());
+  auto const moves = [&](Key key) { return moved.contains(key); };
+  auto const stays = [&](Key key) { return !moved.contains(key); };
+  std::vector<ResidualChunk> restored;
+  for (auto& chunk : restored_) {
+    if (chunk.table == table && chunk.peer != to) {
+      restored.push_back(select_rows(chunk, to, dim, moves));
+      chunk = select_rows(chunk, chunk.peer, dim, stays);
+    }
+    restored.push_back(std::move(chunk));
+  }
   for (Rank const from : state_.others()) {
     if (from == to || !residuals_.has(from, table)) continue;
-    auto chunk = select_rows(of(from, table).wait_save(state_.stream), options.dim,
-                             [&](TableId, Key key) { return moved.contains(key); });
+    auto chunk = select_rows(of(from, table).wait_save(state_.stream), to, dim, moves);
     if (chunk.keys.empty()) continue;
     chunk.table = table;
     of(from, table).wait_drop(state_.stream, to_device(state_.stream, chunk.keys));
     if (to == state_.me) {
-      chunk.peer = to;
-      restored_.push_back(std::move(chunk));
+      restored.push_back(std::move(chunk));
     } else {
       of(to, table).wait_add(state_.stream, chunk);
     }
   }
+  restored_ = std::move(restored);
+  std::erase_if(restored_, [](auto const& chunk) { return chunk.keys.empty(); });
 }
 
 // -- checkpoints --
@@ -186,7 +225,10 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   file.samples = samples_;
   file.resends_all_values = resends_all_values_;
   file.chunks = residuals_.wait_save(state_.stream);
-  for (auto const& chunk : restored_) file.chunks.push_back(chunk);
+  for (auto const& chunk : restored_) {
+    file.chunks.push_back(chunk);
+    file.chunks.back().peer = state_.me;  // also of rows that have moved: after a restore, their owner adds them
+  }
 }
 
 void ResidualExchange::wait_load(ResidualFile const& file, OwnsRow const& owns) {
@@ -199,8 +241,8 @@ void ResidualExchange::wait_load(ResidualFile const& file, OwnsRow const& owns) 
       if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
-    auto own = select_rows(chunk, options.dim, owns);
-    own.peer = state_.me;
+    restored_tables_.insert(chunk.table);
+    auto own = select_rows(chunk, state_.me, options.dim, [&](Key key) { return owns(chunk.table, key); });
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }
 }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cache/feedback/gradient_residuals.hpp"
@@ -55,11 +56,16 @@ class ResidualExchange {
   // Returns true if the applied step flushed residuals. Then all changed values are sent, ignoring the filter.
   bool resends_all_values() const { return resends_all_values_; }
 
-  // Drops the residuals of erased rows. keys: distinct. Call it between steps.
-  void wait_drop(TableId table, View<Key const> keys) { residuals_.wait_drop(state_.stream, table, keys); }
+  // Returns the keys of all residuals of a table, ascending. Call it between steps.
+  std::vector<Key> wait_keys(TableId table) const;
+  // Drops the residuals of deleted rows. keys: distinct. Call it between steps.
+  void wait_drop(TableId table, View<Key const> keys);
   // Keeps the residuals of rows that move to rank `to`: those of this rank, if it is the new owner, are added by the
   // next applied step. Call it between steps.
   void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
+  // Returns true if a rank may have residuals of the table that were restored, and that no step has added. Equal on all
+  // ranks.
+  bool has_restored(TableId table) const { return restored_tables_.contains(table); }
   // Fills in this rank's file of a checkpoint, but for its mirrors. Call it between steps.
   void wait_save(ResidualFile& file) const;
   // Loads this rank's share of one rank's file; see RoundExecutor::wait_load_residuals().
@@ -73,6 +79,8 @@ class ResidualExchange {
     std::shared_ptr<Array<std::uint8_t>> keys;   // encoded keys, on the host
     std::shared_ptr<Array<std::uint8_t>> bytes;  // encoded sums, on the stream's device
   };
+  FlushedList wait_queue(Rank owner, TableId table, ResidualTable::FlushedRows const& rows, std::size_t list,
+                         std::vector<std::function<void()>>& sends);
   RowSums wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room);
   RowSums wait_read_restored(ResidualChunk const& chunk, FlushedSums& room);
   std::vector<Key> keys_of(ReceivedFlush const& list);
@@ -81,9 +89,12 @@ class ResidualExchange {
   RoundState& state_;
   IntentExchange& intents_;
   GradientResiduals residuals_;
-  std::vector<ReceivedFlush> flushed_;   // flushed residuals of this step, from all ranks
-  std::vector<ResidualChunk> restored_;  // residuals of this rank's rows, for the next applied step
-  std::size_t samples_ = 0;              // over all ranks, in the last step with samples
+  std::vector<ReceivedFlush> flushed_;  // flushed residuals of this step, from all ranks
+  // Residuals that the next applied step adds exactly, if this rank owns the rows, or sends to their owner.
+  // ResidualChunk::peer is the owner.
+  std::vector<ResidualChunk> restored_;
+  std::set<TableId> restored_tables_;
+  std::size_t samples_ = 0;  // over all ranks, in the last step with samples
   bool resends_all_values_ = false;
 };
 

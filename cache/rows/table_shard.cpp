@@ -75,14 +75,6 @@ std::uint32_t TableShard::next_epoch(Stream& stream) {
   return epoch_;
 }
 
-std::vector<bool> TableShard::wait_known(Stream& stream, View<Key const> keys) const {
-  Array<std::uint32_t> const ids(stream.device(), keys.size());
-  index_.find(stream, keys, ids);
-  std::vector<bool> known;
-  for (auto const id : to_host(stream, ids.view())) known.push_back(id != kernels::kNoRow);
-  return known;
-}
-
 void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,
                              View<std::uint8_t> found) const {
   Array<std::uint32_t> ids(stream.device(), keys.size());

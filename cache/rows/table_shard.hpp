@@ -180,9 +180,6 @@ class TableShard {
   // Throws the Error of check_applied() for row `id`.
   [[noreturn]] void throw_bad_row(Stream& stream, std::uint32_t id) const;
 
-  // Returns for each key whether it has a row, existing or reserved. Keys of erased rows have none.
-  std::vector<bool> wait_known(Stream& stream, View<Key const> keys) const;
-
   // Writes the values of keys to `out`, (keys, dim): initial values for keys whose row does not exist. found: (keys) or
   // empty; set to 1 for rows that exist, else to 0.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;

@@ -122,6 +122,32 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
   }));
 }
 
+void Store::Impl::wait_drop_residuals_without_rows(TableId table) {
+  constexpr std::size_t kKeysAtOnce = 16384;
+  std::vector<Key> keys;
+  engine_.wait_invoke([&](Stream&) { keys = engine_.executor().wait_residual_keys(table); });
+  for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
+    std::vector<Key> const some(keys.begin() + static_cast<std::ptrdiff_t>(first),
+                                keys.begin() + static_cast<std::ptrdiff_t>(std::min(first + kKeysAtOnce, keys.size())));
+    std::shared_ptr<cache::RowRequest> request;
+    engine_.wait_invoke([&](Stream& own) {
+      Array<std::uint32_t> positions;
+      request = cache::make_request(own, cache::RowRequest::Kind::kLookup, table, to_device(own, some),
+                                    shard(table).dim(), 0, group_.size(), positions);
+    });
+    wait_request(request);
+    engine_.wait_invoke([&](Stream& own) {
+      auto const asked = to_host(own, request->all_keys());
+      auto const found = to_host(own, View<std::uint8_t const>(request->found));
+      std::vector<Key> dropped;
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        if (found[i] == 0) dropped.push_back(asked[i]);
+      }
+      engine_.executor().wait_drop_residuals(table, to_device(own, dropped));
+    });
+  }
+}
+
 void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
   impl_->require_between_steps("erase");
   auto& engine = impl_->engine();
@@ -155,7 +181,7 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
                   kRowAgeMax);
     return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
   };
-  return impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
+  auto const expired = impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
     std::uint64_t rows = 0;
     std::shared_ptr<cache::RowRequest> ended;
     engine.wait_invoke([&](Stream& own) {
@@ -166,6 +192,9 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
     if (ended != nullptr) impl_->wait_request(ended);
     return rows;
   });
+  // Only the owners know which rows have expired.
+  if (impl_->shard(table).options().gradient_compression.enabled()) impl_->wait_drop_residuals_without_rows(table);
+  return expired;
 }
 
 }  // namespace gpups

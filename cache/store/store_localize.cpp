@@ -40,9 +40,13 @@ std::vector<std::vector<Key>> wait_gather_keys(cache::Engine& engine, std::vecto
 void wait_move_feedback(cache::Engine& engine, cache::TableShard const& shard, TableId table,
                         cache::RowRequest const& taken) {
   auto const& options = shard.options();
-  if (!options.gradient_compression.enabled() && !options.refresh_compression.enabled()) return;
   std::vector<Key> mine;
-  engine.wait_invoke([&](Stream& own) { mine = to_host(own, taken.all_keys()); });
+  bool restored = false;
+  engine.wait_invoke([&](Stream& own) {
+    mine = to_host(own, taken.all_keys());
+    restored = engine.executor().has_restored_residuals(table);
+  });
+  if (!options.gradient_compression.enabled() && !options.refresh_compression.enabled() && !restored) return;
   auto const keys = wait_gather_keys(engine, mine);
   engine.wait_invoke([&](Stream&) {
     for (std::uint32_t q = 0; q < keys.size(); ++q) {

@@ -148,8 +148,8 @@ struct TableOptions {
   // Compression of values, from the owner of a row to the ranks that read it. With a codec or a filter, owner and
   // reader keep equal mirrors of the row; the owner sends the change since the last refresh, and does not send
   // unchanged rows. With kLossless, filter.age_max = 1 and filter.threshold_max = 0, results have the same bits as
-  // without a filter. Otherwise they depend on the number of ranks, and on which batches were prepared too late
-  // (Stats::late_keys): if batches are always prepared two or more steps ahead, runs have equal bits on any network.
+  // without a filter. Otherwise they depend on the number of ranks. If there are more mirrors than capacity_rows, they
+  // also depend on the order in which owners answer late fetches (Stats::late_keys).
   RowCompression refresh_compression{};
   // Capacity of the key dictionaries, in keys. A key in a dictionary is sent as one or two bytes instead of eight. For
   // each other rank, a rank has one dictionary of sent keys and one of received keys; the dictionaries of all ranks
