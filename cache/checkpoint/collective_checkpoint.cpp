@@ -168,9 +168,9 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         if (!residuals.chunks.empty() || !residuals.mirrors.empty() || residuals.resends_all_values) {
           mine.residuals = write_residuals(residuals, files / residuals_name(number(engine.rank()), engine.ranks()));
         }
-        auto const placed = rows_away(engine.placement());
-        if (!placed.empty()) {
-          mine.placement = write_placement(placed, files / placement_name(number(engine.rank()), engine.ranks()));
+        auto const away = rows_away(engine.placement());
+        if (!away.empty()) {
+          mine.placement = write_placement(away, files / placement_name(number(engine.rank()), engine.ranks()));
         }
       });
       for (std::size_t b = 0; first && b < blobs.size(); ++b) {

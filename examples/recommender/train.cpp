@@ -18,7 +18,7 @@ constexpr std::int64_t kPeriod = 50;  // steps between two reports; then rows ex
 constexpr std::int64_t kUserAge = 30, kItemAge = 100;
 constexpr std::int64_t kStepsToLearn = 400;                   // after which predictions must be good
 constexpr double kLearntLeast = 0.85;                         // without the hidden layer, 0.71 is reached
-constexpr std::size_t kRowsMost = 6000, kPlacesMost = 12000;  // without admission and expiry, there would be more
+constexpr std::size_t kRowsMost = 6000, kPlacesMost = 16000;  // without admission and expiry, there would be more
 
 std::atomic<std::uint32_t> stop_requested = 0;  // lock-free, so that a signal handler may set it
 static_assert(decltype(stop_requested)::is_always_lock_free);
