@@ -275,8 +275,8 @@ class TableShard {
   kernels::RowStorage<std::uint64_t> mark_;       // position of a row in a merged list, or presence in a list
   std::uint32_t epoch_ = 0;                       // the epoch of current marks
   double replica_fraction_;
-  std::size_t replicas_ = 0;
-  std::uint32_t replica_age_ = 0;  // replicas are dropped that no step has used for so many steps
+  std::size_t replicas_ = 0, step_replicas_ = 0;  // now, and the most that a step has used
+  std::uint32_t replica_age_ = 0;                 // replicas are dropped that no step has used for so many steps
 };
 
 // The shards of all tables, by TableId.

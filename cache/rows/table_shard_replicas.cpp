@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableShard: replicas of rows that other ranks own.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "cache/rows/table_shard.hpp"
@@ -30,6 +31,9 @@ void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> 
     insertions.push_back({&shard->index_, keys, ids, missing[p], shard->options_.name});
   }
   auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
+  std::map<TableShard*, std::size_t> of_step;
+  for (auto const& part : parts) of_step[part.shard] += part.keys.size();
+  for (auto const& [shard, replicas] : of_step) shard->step_replicas_ = std::max(shard->step_replicas_, replicas);
   std::vector<kernels::MarkReplicas> marks;
   for (std::size_t p = 0; p < now.size(); ++p) {
     auto& shard = *now[p].shard;
@@ -65,9 +69,11 @@ void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, Mat
 
 // -- the budget --
 
+// The replicas of two steps have memory in any case.
 std::size_t TableShard::replica_budget() const {
+  if (replica_fraction_ == 0) return 0;
   std::size_t const rows = std::max(expected_rows_, index_.size() - replicas_);
-  return static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows));
+  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)), 2 * step_replicas_);
 }
 
 // Drops the replicas that no step has used for replica_age_ steps.
