@@ -95,10 +95,14 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
   return step;
 }
 
-// Returns the bytes of replicas beyond the budget: those of two steps are kept, and those of the next one are added.
+// Returns the bytes of replicas beyond the budget: those of four steps are kept (StoreOptions::replica_fraction), and
+// those of the next one are added.
 std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
-  std::uint64_t const needed = 3 * share_elsewhere(part.rows, step.ranks);
-  double const own = static_cast<double>(part.table.expected_rows) / static_cast<double>(step.ranks);
+  std::uint64_t const rows = part.table.expected_rows;
+  std::uint64_t const of_step = share_elsewhere(part.rows, step.ranks);
+  std::uint64_t const of_steps = 5 * of_step;
+  std::uint64_t const needed = rows == 0 ? of_steps : std::min(of_steps, share_elsewhere(rows, step.ranks));
+  double const own = static_cast<double>(rows) / static_cast<double>(step.ranks);
   auto const kept = static_cast<std::uint64_t>(step.replica_fraction * own);
   return needed > kept ? table_bytes(part.table, needed) - table_bytes(part.table, kept) : 0;
 }
@@ -133,7 +137,7 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
                   by_batch + (settings.empty() ? " or train.lookahead" : ", or train.lookahead")});
   plan.push_back({"search for a batch's distinct keys", finding, by_batch});
   plan.push_back({"rows of a step", pulled, by_batch});
-  if (replicas > 0) plan.push_back({"replicas of other ranks' rows, for three steps", replicas, by_batch});
+  if (replicas > 0) plan.push_back({"replicas of other ranks' rows, for a few steps", replicas, by_batch});
   if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});
   if (sent > 0) plan.push_back({"send and receive buffers of gradients and values", sent, by_batch});
 }

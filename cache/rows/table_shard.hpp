@@ -138,6 +138,8 @@ class TableShard {
   static void wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step);
   // Drops all replicas. REQUIRES: no batch uses them.
   void wait_drop_replicas(Stream& stream, Clock step);
+  // Replicas of so many steps are kept even if the budget is smaller.
+  static constexpr std::size_t kReplicaStepsKept = 4;
   // Returns the number of replicas, and the most that are kept for later steps.
   std::size_t replicas() const { return replicas_; }
   std::size_t replica_budget() const;

@@ -69,11 +69,11 @@ void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, Mat
 
 // -- the budget --
 
-// The replicas of two steps have memory in any case.
 std::size_t TableShard::replica_budget() const {
   if (replica_fraction_ == 0) return 0;
   std::size_t const rows = std::max(expected_rows_, index_.size() - replicas_);
-  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)), 2 * step_replicas_);
+  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)),
+                  kReplicaStepsKept * step_replicas_);
 }
 
 // Drops the replicas that no step has used for replica_age_ steps.

@@ -55,8 +55,8 @@ struct StoreOptions {
   int threads = 0;         // host threads of this rank; 0: an even share of the cores of the process
   std::uint64_t seed = 1;  // seed of initial values; equal on all ranks
   // The most rows of other ranks that this rank keeps between the steps that use them, as a fraction of the rows of its
-  // own (TableOptions::expected_rows, or the rows that there are, if they are more), 0 .. 1. If the replicas of two
-  // steps are more, these are kept. 0: none. Does not change results.
+  // own (TableOptions::expected_rows, or the rows that there are, if they are more), 0 .. 1. If the rows of four steps
+  // are more, these are kept. 0: none. Does not change results.
   double replica_fraction = 0.1;
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().
