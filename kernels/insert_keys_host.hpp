@@ -179,7 +179,9 @@ inline void insert_keys(HostExec ex, std::span<InsertKeys const> indices) {
   std::vector<InsertKeys const*> small;
   for (InsertKeys const& index : indices) {
     std::size_t const n = index.index.keys.size();
-    n >= kMany || n* threads > total ? insert_keys(ex, index, threads) : small.push_back(&index);
+    bool const together = n >= kMany || n * threads > total;
+    if (!together) small.push_back(&index);
+    if (together) insert_keys(ex, index, threads);
   }
   ex.arena->blocks(small.size(), [&](std::size_t i) { insert_keys(ex, *small[i], 1); });
   wait_for(ex, "waiting for new keys");

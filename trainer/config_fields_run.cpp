@@ -45,8 +45,10 @@ std::vector<Field> train_fields() {
           .one_of({"hash", "graph"})
           .only_if(kPlaced)
           .fixed_on_resume(),
-      FieldBuilder("train", "replica_fraction", kTrain<&T::replica_fraction>,
-                   "rows of other ranks that a rank keeps between steps, as a fraction of its own rows")
+      FieldBuilder(
+          "train", "replica_fraction", kTrain<&T::replica_fraction>,
+          "rows of other ranks that a rank keeps between steps, as a fraction of its own rows; at least those of "
+          "four steps, or with 0 none")
           .range(0, 1),
       FieldBuilder("train", "seed", kTrain<&T::seed>, "seed of initial values, negatives and the order of samples")
           .range(0, kMost53)

@@ -95,12 +95,12 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
   return step;
 }
 
-// Returns the bytes of replicas beyond the budget: those of four steps are kept (StoreOptions::replica_fraction), and
-// those of the next one are added.
+// Returns the bytes of replicas beyond the budget. Those of four steps are kept, or none (see
+// StoreOptions::replica_fraction); a step and the next one have theirs at the same time.
 std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
   std::uint64_t const rows = part.table.expected_rows;
   std::uint64_t const of_step = share_elsewhere(part.rows, step.ranks);
-  std::uint64_t const of_steps = 5 * of_step;
+  std::uint64_t const of_steps = of_step * (step.replica_fraction > 0 ? 4 + 1 : 1 + 1);
   std::uint64_t const needed = rows == 0 ? of_steps : std::min(of_steps, share_elsewhere(rows, step.ranks));
   double const own = static_cast<double>(rows) / static_cast<double>(step.ranks);
   auto const kept = static_cast<std::uint64_t>(step.replica_fraction * own);

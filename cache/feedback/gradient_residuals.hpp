@@ -60,6 +60,17 @@ class GradientResiduals {
     }
   }
 
+  // Returns the keys of the residuals of a table, of all owners. Call it between steps.
+  std::vector<Key> wait_keys(Stream& stream, TableId table) const {
+    std::vector<Key> all;
+    for (auto const& [of, rows] : rows_) {
+      if (of.second != table) continue;
+      auto const keys = rows->wait_keys(stream);
+      all.insert(all.end(), keys.begin(), keys.end());
+    }
+    return all;
+  }
+
   // Returns all residuals, for a checkpoint. Call it between steps.
   std::vector<ResidualChunk> wait_save(Stream& stream) const {
     std::vector<ResidualChunk> chunks;

@@ -22,7 +22,7 @@ namespace gpups::cache {
 // The residuals of one rank's gradients for the rows of one owner and one table. On the host, without padding.
 struct ResidualChunk {
   TableId table{};
-  Rank peer{};  // owner of the rows; the writer itself for restored residuals of its own rows
+  Rank peer{};  // owner of the rows; the writer itself: after a restore, the owners add them
   AdaptiveThreshold::State threshold{};
   std::vector<Key> keys;
   std::vector<std::uint32_t> marks;  // (n, kResidualMarks)

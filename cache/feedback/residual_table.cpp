@@ -212,6 +212,10 @@ void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) {
   keys_.wait_erase(stream, slots);
 }
 
+std::vector<Key> ResidualTable::wait_keys(Stream& stream) const {
+  return to_host(stream, keys_.wait_keys(stream, keys_.wait_slots(stream)).view());
+}
+
 ResidualChunk ResidualTable::wait_save(Stream& stream) const {
   auto const slots = keys_.wait_slots(stream);
   auto const keys = keys_.wait_keys(stream, slots);

@@ -57,6 +57,8 @@ class ResidualTable {
 
   // Drops the residuals of these keys. Call it between steps.
   void wait_drop(Stream& stream, View<Key const> keys);
+  // Returns the keys of all residuals. Call it between steps.
+  std::vector<Key> wait_keys(Stream& stream) const;
   // Returns all residuals for a checkpoint; the caller sets `table` and `peer`. Call it between steps.
   ResidualChunk wait_save(Stream& stream) const;
   // Loads the residuals of a checkpoint. REQUIRES: there are no residuals yet.

@@ -115,8 +115,8 @@ void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   reads.wait();
   for (auto const& [p, keys] : routed) make_lists(pending, p, keys);
 
-  std::vector<Array<Key>> keys;
-  std::vector<Array<std::uint32_t>> ids;
+  std::vector<Array<Key>> local_keys;
+  std::vector<Array<std::uint32_t>> local_ids;
   std::vector<kernels::GatherElements<Key>> gathers;
   std::vector<kernels::ScatterElements> scatters;
   std::vector<TableShard::ShardKeys> local;
@@ -128,8 +128,8 @@ void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
       continue;
     }
     auto const& positions = *part.local_positions;
-    auto const& own = keys.emplace_back(stream.device(), positions.size());
-    auto const& rows = ids.emplace_back(stream.device(), positions.size());
+    auto const& own = local_keys.emplace_back(stream.device(), positions.size());
+    auto const& rows = local_ids.emplace_back(stream.device(), positions.size());
     gathers.push_back({part.keys, positions, own});
     scatters.push_back({.from = rows, .positions = positions, .to = part.ids});
     local.push_back({&shard, own, rows});

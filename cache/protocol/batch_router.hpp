@@ -32,7 +32,7 @@ class BatchRouter {
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
   bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
-  // Of a part, on the host: PreparedPart::remote_positions by home, and the keys.
+  // Host copies of a part's remote_positions, which are by home, and of its keys.
   struct RoutedKeys {
     std::vector<std::uint32_t> by_home;
     std::vector<Key> keys;

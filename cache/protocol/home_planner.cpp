@@ -69,9 +69,7 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
       to.forwards.push_back(forward_of(reader, clock, parts));
       for (auto const& [table, keys] : parts) {
         if (keys.empty()) continue;
-        auto const all_keys = state_.table(table).options().dictionary_keys;
-        auto const capacity = all_keys / static_cast<std::size_t>(state_.ranks - 1);
-        auto& dictionary = encoders_.try_emplace({owner, table}, capacity).first->second;
+        auto& dictionary = encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table)).first->second;
         lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
       }
     }

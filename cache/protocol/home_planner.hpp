@@ -50,8 +50,8 @@ class HomePlanner {
 
   // Queues a plan for the next refresh phase.
   void queue(Rank reader, Clock clock, Plan plan);
-  // Take what is queued, by the rank that gets it. wait_take_forwards() encodes the keys, with the dictionaries of the
-  // owners.
+  // Return what is queued, by receiving rank, and clear it. wait_take_forwards() encodes the keys, with the
+  // dictionaries of the owners.
   std::map<Rank, OutgoingForwards> wait_take_forwards();
   std::map<Rank, OutgoingRoutes> take_routes();
 

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <deque>
 
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
@@ -31,12 +30,8 @@ std::uint64_t OutgoingIntents::keys() const {
   return keys;
 }
 
-std::size_t IntentExchange::dictionary_capacity(TableId table) const {
-  return state_.table(table).options().dictionary_keys / static_cast<std::size_t>(state_.ranks - 1);
-}
-
 KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
-  return encoders_.try_emplace({home, table}, dictionary_capacity(table)).first->second;
+  return encoders_.try_emplace({home, table}, state_.dictionary_capacity(table)).first->second;
 }
 
 // -- intents of this rank --
@@ -59,7 +54,7 @@ OutgoingIntents IntentExchange::take(Rank home) {
 // Encodes the batch's keys of other homes and appends them to `outgoing`.
 void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
                                  std::map<Rank, OutgoingIntents>& outgoing) {
-  std::deque<KeyEncoder> empty;  // dictionaries of late fetches
+  KeyEncoder none(0);
   std::vector<KeyEncoder::List> lists;
   std::vector<std::pair<Rank, std::size_t>> places;  // of each list: home and part
   for (Rank const home : state_.others()) {
@@ -69,7 +64,7 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     for (std::size_t p = 0; p < batch.parts.size(); ++p) {
       auto const& part = batch.parts[p];
       if (part.rows_at(home) == 0) continue;
-      auto& dictionary = is_late ? empty.emplace_back(0) : encoder_for(home, part.table);
+      auto& dictionary = is_late ? none : encoder_for(home, part.table);
       lists.push_back({&dictionary, keys.of(part.keys_at(home)), batch.clock, to.bytes.get()});
       places.emplace_back(home, p);
     }
@@ -147,7 +142,7 @@ std::vector<PartKeys> IntentExchange::decode(Rank from, Intent const& intent, Cl
     auto& dictionary =
         dictionaries == nullptr
             ? none
-            : dictionaries->try_emplace({from, part.table}, dictionary_capacity(part.table)).first->second;
+            : dictionaries->try_emplace({from, part.table}, state_.dictionary_capacity(part.table)).first->second;
     auto& decoded = parts.emplace_back(PartKeys{part.table, {}});
     decoded.keys = dictionary.decode(bytes, part.keys, intent.clock, now).keys;
     if (shares_scales(state_.table(part.table).options())) sort_keys(decoded.keys);
@@ -215,7 +210,7 @@ void IntentExchange::wait_find(kernels::HostReads& also) {
       std::size_t const first = begin + size, n = list->parts[p].keys.size();
       auto& part = state_.reader_batches.at({list->reader, list->clock}).homes.at(list->home).parts[p];
       part.ids = ids->view().slice(first, n);
-      part.memory = ids;
+      part.ids_memory = ids;
       if (shard.sends_deltas()) {
         part.key_list = std::make_shared<Array<Key>>(stream.device(), n);
         copy<Key>(stream, *part.key_list, keys.view().slice(first, n));
@@ -302,7 +297,8 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
 }
 
 std::vector<Key> IntentExchange::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
-  return decoders_.try_emplace({reader, table}, dictionary_capacity(table)).first->second.decode_known(wire, count);
+  return decoders_.try_emplace({reader, table}, state_.dictionary_capacity(table))
+      .first->second.decode_known(wire, count);
 }
 
 void IntentExchange::require_keys(Clock step) const {

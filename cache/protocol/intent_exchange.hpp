@@ -83,7 +83,6 @@ class IntentExchange {
     std::vector<PartKeys> parts;
   };
   void take_list(ReceivedList list);
-  std::size_t dictionary_capacity(TableId table) const;
   KeyEncoder& encoder_for(Rank home, TableId table);
 
   RoundState& state_;

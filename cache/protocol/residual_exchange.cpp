@@ -64,9 +64,10 @@ FlushedList ResidualExchange::wait_queue(Rank owner, TableId table, ResidualTabl
 
 void ResidualExchange::check(Rank from, std::vector<FlushedList> const& lists) const {
   for (auto const& list : lists) {
-    // After a restore, residuals are sent exactly even if the table's gradients are not compressed any more.
+    // Restored residuals are sent exactly, even if the table's gradients are not compressed any more.
     if (number(list.table) >= state_.tables.size() ||
-        (!list.exact && !state_.table(list.table).options().gradient_compression.enabled())) {
+        (!state_.table(list.table).options().gradient_compression.enabled() &&
+         !(list.exact && has_restored(list.table)))) {
       state_.throw_peer_error(from, "sent residuals for a table without gradient compression");
     }
     auto const& options = state_.table(list.table).options();
@@ -126,14 +127,14 @@ RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& ro
   return wait_resolved(keys, list.rows.table, room);
 }
 
-// Finds or reserves the rows of `keys`; their sums are the first rows of room.sums. They count as no occurrences.
+// Finds or reserves the rows of `keys`; row i of room.sums belongs to keys[i]. They count as no occurrences.
 RowSums ResidualExchange::wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room) {
   auto& stream = state_.stream;
   room.ids = Array<std::uint32_t>(stream.device(), keys.size());
   state_.table(table).wait_resolve(stream, to_device(stream, keys), room.ids);
   room.counts = Array<std::int64_t>(stream.device(), keys.size());
   memory::fill_bytes(stream, room.counts.data(), 0, room.counts.bytes());
-  return {.ids = room.ids, .sums = room.sums.view().slice(0, keys.size()), .counts = room.counts};
+  return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
 }
 
 RowSums ResidualExchange::wait_read_restored(ResidualChunk const& chunk, FlushedSums& room) {
@@ -169,13 +170,13 @@ void ResidualExchange::end_apply(bool rejected) {
 // -- rows that are deleted or move --
 
 std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
-  std::set<Key> keys;
-  for (auto const& chunks : {residuals_.wait_save(state_.stream), restored_}) {
-    for (auto const& chunk : chunks) {
-      if (chunk.table == table) keys.insert(chunk.keys.begin(), chunk.keys.end());
-    }
+  auto keys = residuals_.wait_keys(state_.stream, table);
+  for (auto const& chunk : restored_) {
+    if (chunk.table == table) keys.insert(keys.end(), chunk.keys.begin(), chunk.keys.end());
   }
-  return {keys.begin(), keys.end()};
+  sort_keys(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
 }
 
 void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
@@ -186,6 +187,7 @@ void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
     if (chunk.table != table) continue;
     chunk = select_rows(chunk, chunk.peer, state_.table(table).dim(), [&](Key key) { return !all.contains(key); });
   }
+  std::erase_if(restored_, [](auto const& chunk) { return chunk.keys.empty(); });
 }
 
 void ResidualExchange::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {

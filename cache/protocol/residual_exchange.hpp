@@ -39,7 +39,8 @@ class ResidualExchange {
   // Encodes the residuals that this step sends to an owner. Returns the lists for the header; the functions that are
   // added to `sends` send their data, after the header.
   std::vector<FlushedList> wait_send(Rank owner, std::vector<std::function<void()>>& sends);
-  // Throws PeerError for residuals of a table without gradient compression, and for impossible sizes.
+  // Throws PeerError for impossible sizes, and for residuals of a table without gradient compression that were not
+  // restored.
   void check(Rank from, std::vector<FlushedList> const& lists) const;
   // Receives lists. Calls `taken` twice for each.
   void receive(Rank from, std::vector<FlushedList> const& lists, std::function<void()> const& taken);

@@ -46,10 +46,11 @@ class RoundExecutor {
 
   // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
-  // Returns the keys of the residuals of this rank's gradients, and drops some of them. keys: distinct. Call them
-  // between steps.
+  // Returns the keys of this rank's residuals of gradients, ascending. Call it between steps.
   std::vector<Key> wait_residual_keys(TableId table) const { return residuals_.wait_keys(table); }
+  // Drops the residuals of these keys, and keeps mirrors. keys: distinct. Call it between steps.
   void wait_drop_residuals(TableId table, View<Key const> keys) { residuals_.wait_drop(table, keys); }
+  // Returns true if a rank may have restored residuals of the table that no step has added. Equal on all ranks.
   bool has_restored_residuals(TableId table) const { return residuals_.has_restored(table); }
   // Keeps residuals, and drops mirrors, of rows that move to rank `to`. keys: distinct. Call it between steps.
   void wait_move(TableId table, std::vector<Key> const& keys, Rank to);

@@ -75,8 +75,8 @@ ReaderPart join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::size_
     ids.push_back(piece.ids);
     if (piece.key_list != nullptr) keys.push_back(*piece.key_list);
   }
-  joined.memory = std::make_shared<Array<std::uint32_t>>(concatenate(stream, ids));
-  joined.ids = *joined.memory;
+  joined.ids_memory = std::make_shared<Array<std::uint32_t>>(concatenate(stream, ids));
+  joined.ids = *joined.ids_memory;
   if (!keys.empty()) joined.key_list = std::make_shared<Array<Key>>(concatenate(stream, keys));
   return joined;
 }
@@ -96,7 +96,7 @@ void join(Stream& stream, ReaderBatch& batch) {
     batch.parts.push_back(join_part(stream, batch.homes, p));
   }
   for (auto& [home, list] : batch.homes) {
-    for (auto& part : list.parts) part.ids = {}, part.memory = {}, part.key_list = {};
+    for (auto& part : list.parts) part.ids = {}, part.ids_memory = {}, part.key_list = {};
   }
 }
 

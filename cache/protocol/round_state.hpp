@@ -69,8 +69,8 @@ struct ListPart {
   TableId table{};
   std::uint64_t keys = 0;
   View<std::uint32_t const> ids{};
-  std::shared_ptr<Array<std::uint32_t>> memory{};  // of `ids`, which lists share
-  std::shared_ptr<Array<Key>> key_list{};          // the keys, for tables with refresh compression
+  std::shared_ptr<Array<std::uint32_t>> ids_memory{};  // which lists share
+  std::shared_ptr<Array<Key>> key_list{};              // the keys, for tables with refresh compression
 };
 
 // A list of these rows in all parts of the reader's batch, and the gradients that the reader sends for them.
@@ -114,6 +114,10 @@ struct RoundState {
   std::uint64_t remote_keys = 0;  // rows of all routed batches that other ranks own
 
   TableShard& table(TableId id) const { return *tables[number(id)]; }
+  // Returns the capacity of a key dictionary, of which there is one for each other rank.
+  std::size_t dictionary_capacity(TableId id) const {
+    return table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
+  }
   // Returns all ranks but this one.
   std::vector<Rank> others() const;
   // Returns the step of the round in progress, as a number for tags.

@@ -256,7 +256,7 @@ void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch con
     };
     scatter(*values, part, gather(sent, decoded.count[2 * s]));
     auto const others = gather(initial, decoded.count[2 * s + 1]);
-    if (!others.empty()) inits.push_back(state_.table(parts[part].table).init_replicas(others));
+    if (!others.empty()) inits.push_back(state_.table(parts[part].table).init_values(others));
   }
   for (auto const& values : pending.values) {
     if (values->body.has_bitmaps()) continue;

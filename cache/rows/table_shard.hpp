@@ -129,7 +129,7 @@ class TableShard {
   kernels::ScatterNumbers scatter_numbers(kernels::NumberView from, View<std::uint32_t const> ids) {
     return {.from = from, .ids = ids, .rows = values_.ref()};
   }
-  kernels::InitRows init_replicas(View<std::uint32_t const> ids);
+  kernels::InitRows init_values(View<std::uint32_t const> ids);
   // Sets the values of replicas to floats, (n, dim), which are rounded to the table's data type. Queued on `stream`.
   void set_replicas(Stream& stream, View<std::uint32_t const> ids, MatrixView<float const> values);
 
@@ -138,10 +138,7 @@ class TableShard {
   static void wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step);
   // Drops all replicas. REQUIRES: no batch uses them.
   void wait_drop_replicas(Stream& stream, Clock step);
-  // Replicas of so many steps are kept even if the budget is smaller.
-  static constexpr std::size_t kReplicaStepsKept = 4;
-  // Returns the number of replicas, and the most that are kept for later steps.
-  std::size_t replicas() const { return replicas_; }
+  // Returns the most replicas that are kept for later steps.
   std::size_t replica_budget() const;
 
   // Sets the bits of the owned rows that exist. The others have initial values.

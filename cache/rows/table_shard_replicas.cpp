@@ -49,7 +49,7 @@ void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> 
   }
 }
 
-kernels::InitRows TableShard::init_replicas(View<std::uint32_t const> ids) {
+kernels::InitRows TableShard::init_values(View<std::uint32_t const> ids) {
   return {.ids = ids,
           .keys = {},
           .values = values_.ref(),
@@ -70,10 +70,10 @@ void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, Mat
 // -- the budget --
 
 std::size_t TableShard::replica_budget() const {
+  constexpr std::size_t kStepsKept = 4;  // the memory that they need is never freed
   if (replica_fraction_ == 0) return 0;
   std::size_t const rows = std::max(expected_rows_, index_.size() - replicas_);
-  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)),
-                  kReplicaStepsKept * step_replicas_);
+  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)), kStepsKept * step_replicas_);
 }
 
 // Drops the replicas that no step has used for replica_age_ steps.

@@ -123,7 +123,7 @@ void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> table
 }
 
 kernels::InitRows TableShard::init_new_rows(View<std::uint32_t const> ids) {
-  auto rows = init_replicas(ids);
+  auto rows = init_values(ids);
   rows.state = state_.ref();
   rows.state_columns = state_columns_;
   rows.accumulators = kernels::accumulator_columns(options_.optimizer, dim());

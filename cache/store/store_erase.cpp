@@ -122,6 +122,12 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
   }));
 }
 
+bool Store::Impl::wait_may_have_residuals(TableId table) {
+  bool restored = false;
+  engine_.wait_invoke([&](Stream&) { restored = engine_.executor().has_restored_residuals(table); });
+  return restored || shard(table).options().gradient_compression.enabled();
+}
+
 void Store::Impl::wait_drop_residuals_without_rows(TableId table) {
   constexpr std::size_t kKeysAtOnce = 16384;
   std::vector<Key> keys;
@@ -143,7 +149,7 @@ void Store::Impl::wait_drop_residuals_without_rows(TableId table) {
       for (std::size_t i = 0; i < asked.size(); ++i) {
         if (found[i] == 0) dropped.push_back(asked[i]);
       }
-      engine_.executor().wait_drop_residuals(table, to_device(own, dropped));
+      if (!dropped.empty()) engine_.executor().wait_drop_residuals(table, to_device(own, dropped));
     });
   }
 }
@@ -164,9 +170,8 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
   };
   impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
     impl_->wait_request(request);
-    auto const& options = impl_->shard(table).options();
-    if (options.gradient_compression.enabled() || options.refresh_compression.enabled())
-      wait_drop(engine, stream, table, keys);
+    bool const has_mirrors = impl_->shard(table).options().refresh_compression.enabled();
+    if (impl_->wait_may_have_residuals(table) || has_mirrors) wait_drop(engine, stream, table, keys);
     return 0;
   });
 }
@@ -193,7 +198,7 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
     return rows;
   });
   // Only the owners know which rows have expired.
-  if (impl_->shard(table).options().gradient_compression.enabled()) impl_->wait_drop_residuals_without_rows(table);
+  if (impl_->wait_may_have_residuals(table)) impl_->wait_drop_residuals_without_rows(table);
   return expired;
 }
 

@@ -42,7 +42,9 @@ class Store::Impl {
   // If a function throws on any rank, all ranks throw an Error with its message.
   std::uint64_t wait_change_rows(cache::RowRequest::Kind allowed, std::function<std::string()> const& check,
                                  std::function<std::uint64_t()> const& change);
-  // Drops this rank's residuals of rows that do not exist.
+  // Returns true if ranks may have residuals of gradients of the table.
+  bool wait_may_have_residuals(TableId table);
+  // Drops this rank's residuals of rows that do not exist. Not collective: other ranks answer look-ups.
   void wait_drop_residuals_without_rows(TableId table);
   // Sends a request for keys of one table to their homes, and waits for the answers. make: returns the request.
   std::shared_ptr<cache::RowRequest> wait_request(std::shared_ptr<cache::RowRequest> request);

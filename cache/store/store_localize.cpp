@@ -37,16 +37,9 @@ std::vector<std::vector<Key>> wait_gather_keys(cache::Engine& engine, std::vecto
 }
 
 // Moves the residuals and mirrors of rows that ranks have taken.
-void wait_move_feedback(cache::Engine& engine, cache::TableShard const& shard, TableId table,
-                        cache::RowRequest const& taken) {
-  auto const& options = shard.options();
+void wait_move_feedback(cache::Engine& engine, TableId table, cache::RowRequest const& taken) {
   std::vector<Key> mine;
-  bool restored = false;
-  engine.wait_invoke([&](Stream& own) {
-    mine = to_host(own, taken.all_keys());
-    restored = engine.executor().has_restored_residuals(table);
-  });
-  if (!options.gradient_compression.enabled() && !options.refresh_compression.enabled() && !restored) return;
+  engine.wait_invoke([&](Stream& own) { mine = to_host(own, taken.all_keys()); });
   auto const keys = wait_gather_keys(engine, mine);
   engine.wait_invoke([&](Stream&) {
     for (std::uint32_t q = 0; q < keys.size(); ++q) {
@@ -100,7 +93,8 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
         shard.wait_put(own, take->keys_of(from), take->values_of(from), take->found_of(from), take->words_of(from));
       }
     });
-    wait_move_feedback(engine, shard, table, *take);
+    bool const has_mirrors = shard.options().refresh_compression.enabled();
+    if (impl_->wait_may_have_residuals(table) || has_mirrors) wait_move_feedback(engine, table, *take);
     return 0;
   });
 }

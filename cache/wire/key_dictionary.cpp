@@ -58,28 +58,29 @@ KeyEncoder::EncodedList KeyEncoder::wait_encode_keys(Stream& stream, View<Key co
   return std::move(wait_encode_keys(stream, {&list, 1}, now)[0]);
 }
 
-// The n-th lists of all dictionaries are encoded together.
+// The n-th lists of all dictionaries are encoded together, in the n-th pass. Their bytes are appended at the end, in
+// the order of the lists.
 std::vector<KeyEncoder::EncodedList> KeyEncoder::wait_encode_keys(Stream& stream, std::span<List const> lists,
                                                                   Clock now) {
   std::map<KeyEncoder const*, std::size_t> lists_of;
-  std::vector<std::vector<std::size_t>> rounds;
+  std::vector<std::vector<std::size_t>> passes;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     std::size_t const n = lists_of[lists[i].dictionary]++;
-    if (n == rounds.size()) rounds.emplace_back();
-    rounds[n].push_back(i);
+    if (n == passes.size()) passes.emplace_back();
+    passes[n].push_back(i);
   }
   std::vector<EncodedList> encoded(lists.size());
   std::vector<std::vector<std::uint8_t>> bytes(lists.size());
-  for (auto const& round : rounds) {
+  for (auto const& pass : passes) {
     std::vector<List> together;
-    for (std::size_t const i : round) {
+    for (std::size_t const i : pass) {
       together.push_back(lists[i]);
       together.back().wire = &bytes[i];
     }
     auto found = wait_find(stream, together);
     std::vector<NewKeys> added(together.size());
-    for (std::size_t k = 0; k < round.size(); ++k) {
-      encoded[round[k]] = together[k].dictionary->encode(std::move(found[k]), together[k], now, added[k]);
+    for (std::size_t k = 0; k < pass.size(); ++k) {
+      encoded[pass[k]] = together[k].dictionary->encode(std::move(found[k]), together[k], now, added[k]);
     }
     wait_remember(stream, together, added);
   }

@@ -54,8 +54,8 @@ class KeyEncoder {
     std::vector<std::uint8_t>* wire;
   };
   // Encodes lists, and adds new keys to their dictionaries. now: the step whose message carries the lists; keys of
-  // batches of step `now` or later are not replaced. All dictionaries are searched together, so the number of launches
-  // does not depend on the number of lists; only lists of one dictionary are encoded one after another.
+  // batches of step `now` or later are not replaced. The dictionaries are searched together: the number of launches
+  // depends only on the largest number of lists of one dictionary.
   static std::vector<EncodedList> wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now);
   // The same for one list.
   EncodedList wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,

@@ -16,9 +16,10 @@ namespace {
 constexpr std::int64_t kPeriod = 50;  // steps between two reports; then rows expire and signals are checked
 // Steps without an update after which a row expires.
 constexpr std::int64_t kUserAge = 30, kItemAge = 100;
-constexpr std::int64_t kStepsToLearn = 400;                   // after which predictions must be good
-constexpr double kLearntLeast = 0.85;                         // without the hidden layer, 0.71 is reached
-constexpr std::size_t kRowsMost = 6000, kPlacesMost = 16000;  // without admission and expiry, there would be more
+constexpr std::int64_t kStepsToLearn = 400;  // after which predictions must be good
+constexpr double kLearntLeast = 0.85;        // without the hidden layer, 0.71 is reached
+// Without admission and expiry, there would be more. Each rank has places for replicas.
+constexpr std::size_t kRowsMost = 6000, kPlacesMostEach = 12000;
 
 std::atomic<std::uint32_t> stop_requested = 0;  // lock-free, so that a signal handler may set it
 static_assert(decltype(stop_requested)::is_always_lock_free);
@@ -41,9 +42,9 @@ void print(std::int64_t steps, Report const& report) {
 }
 
 // Returns whether the results are good enough; prints why they are not.
-bool check(Report const& last) {
+bool check(Report const& last, int ranks) {
   bool const learnt = last.learnt() >= kLearntLeast;
-  bool const bounded = last.rows <= kRowsMost && last.places <= kPlacesMost;
+  bool const bounded = last.rows <= kRowsMost && last.places <= kPlacesMostEach * static_cast<std::size_t>(ranks);
   if (!learnt) std::fprintf(stderr, "the model learnt only %.0f%% of what can be learnt\n", 100 * last.learnt());
   if (!bounded) std::fprintf(stderr, "there are %zu rows in %zu places, which is too many\n", last.rows, last.places);
   return learnt && bounded;
@@ -86,5 +87,5 @@ bool train(Group const& group, std::filesystem::path const& folder, std::int64_t
                 static_cast<unsigned long long>(model.hash()));
   }
   store.wait_barrier();  // every rank answers look-ups until all ranks have finished
-  return !first || !last || number(store.clock()) < kStepsToLearn || check(*last);
+  return !first || !last || number(store.clock()) < kStepsToLearn || check(*last, store.ranks());
 }

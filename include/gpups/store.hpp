@@ -322,7 +322,8 @@ class Store {
   // used in the last `age` steps. age: 1 .. 2^32 - 1, equal on all ranks. An assign counts as an update in the step
   // before it. Returns the number of deleted rows over all ranks. Memory is reused for new rows, so it is bounded by
   // the number of distinct keys seen between two calls. Cost: reads 8 bytes for each row, and removes the deleted keys
-  // from the index. Errors of erase(). Collective.
+  // from the index; with compression of gradients, it also looks up the rows of this rank's residuals. Errors of
+  // erase(). Collective.
   std::size_t expire(TableId table, std::int64_t age);
 
   // Moves rows to this rank, with their optimizer state and occurrence counts, or lets it own rows that no step has

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are anywhere, over a simulated network: two tables with different stateful optimizers, owners that are
-// random from the start and change between steps, replica budgets, refused steps, and runs that save on some ranks and
+// random from the start and change between steps, replica budgets, rejected steps, and runs that save on some ranks and
 // continue on others. Every pulled row and the tables at the end have the bits of one rank.
 //
 // GPUPS_SIM_SEEDS sets the number of seeds, GPUPS_SIM_FIRST the first seed. A failure names its seed.
@@ -13,6 +13,7 @@
 #include <limits>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,13 +32,13 @@ constexpr std::uint64_t kMicrobatches = 6;
 constexpr std::size_t kDims[kTables] = {3, 5};
 
 // What a seed trains. The rows that it reads and updates depend on `seed`, `steps`, `keys`, `admission_count` and
-// `refused_share` alone, and how they travel on the rest.
+// `rejected_share` alone, and how they travel on the rest.
 struct PlacedRun {
   std::uint64_t seed;
   std::int64_t steps;
   std::uint64_t keys;
   std::uint32_t admission_count;
-  double refused_share;   // of steps
+  double rejected_share;  // of steps
   std::int64_t saved_at;  // 0: never
   int lookahead;
   std::int64_t localize_every;  // 0: only before the first step
@@ -52,7 +53,7 @@ PlacedRun run_of(std::uint64_t seed) {
                 .steps = 4 + static_cast<std::int64_t>(below(random, 6)),
                 .keys = 2 + below(random, 60),
                 .admission_count = below(random, 2) == 0 ? 1 : 1 + static_cast<std::uint32_t>(below(random, 6)),
-                .refused_share = below(random, 3) == 0 ? 0.2 : 0,
+                .rejected_share = below(random, 3) == 0 ? 0.2 : 0,
                 .saved_at = 0,
                 .lookahead = static_cast<int>(below(random, 7)),
                 .localize_every = static_cast<std::int64_t>(below(random, 4)),
@@ -88,9 +89,9 @@ std::vector<Key> keys_of(PlacedRun const& run, std::int64_t step, std::uint64_t 
 }
 
 // Rank 0 then pushes a gradient that is not a number, for its first entry.
-bool is_refused(PlacedRun const& run, std::int64_t step) {
+bool is_rejected(PlacedRun const& run, std::int64_t step) {
   Random random(run.seed * 104729 + static_cast<std::uint64_t>(step));
-  return uniform(random) < run.refused_share && !keys_of(run, step, 0, 0).empty();
+  return uniform(random) < run.rejected_share && !keys_of(run, step, 0, 0).empty();
 }
 
 // What a rank has read, and the tables at the end.
@@ -128,7 +129,7 @@ class PlacedRank {
       train_step(step);
       if (run_.localize_every > 0 && (step + 1) % run_.localize_every == 0) localize();
     }
-    ignore_refusal([&] { store_.wait_applied(); });
+    ignore_rejection([&] { store_.wait_applied(); });
     if (saves) store_.save(folder, {});
     outcome_.hash = store_.table_hash();
     outcome_.moved = store_.stats().remote_keys;
@@ -146,9 +147,9 @@ class PlacedRank {
            (run_.localize_every == 0 || batch / run_.localize_every == step / run_.localize_every);
   }
 
-  // Moves random rows of both tables to this rank; other ranks may want them, too.
+  // Moves random rows of both tables to this rank; other ranks may request them too.
   void localize() {
-    ignore_refusal([&] { store_.wait_applied(); });
+    ignore_rejection([&] { store_.wait_applied(); });
     for (std::uint32_t t = 0; t < kTables; ++t) {
       Random random((run_.seed * 31 + static_cast<std::uint64_t>(number(store_.clock()))) * 64 +
                     number(store_.rank()) * kTables + t);
@@ -179,7 +180,7 @@ class PlacedRank {
   void train_step(std::int64_t step) {
     auto const batch = ahead_.front();
     ahead_.pop_front();
-    ignore_refusal([&] { store_.wait_ready(batch); });
+    ignore_rejection([&] { store_.wait_ready(batch); });
     std::vector<Matrix<float>> rows, sources;
     std::vector<MatrixView<float>> out;
     for (std::size_t t = 0; t < kTables; ++t) out.push_back(rows.emplace_back(Device::host(), batch.rows(t), kDims[t]));
@@ -194,7 +195,7 @@ class PlacedRank {
       }
       gradients.push_back({.sources = sources[t]});
     }
-    if (is_refused(run_, step) && store_.rank() == Rank{0})
+    if (is_rejected(run_, step) && store_.rank() == Rank{0})
       sources[0].row(0)[0] = std::numeric_limits<float>::quiet_NaN();
     store_.push(stream_, batch, gradients);
     store_.advance_clock();
@@ -207,9 +208,9 @@ class PlacedRank {
     outcome_.reads += hash;
   }
 
-  // A refused step changes no row, and training goes on.
+  // A rejected step changes no row, and training goes on.
   template <class F>
-  void ignore_refusal(F call) {
+  void ignore_rejection(F call) {
     try {
       call();
     } catch (GradientError const&) {

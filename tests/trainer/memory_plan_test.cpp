@@ -67,8 +67,9 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
 
 // Replicas that the table keeps anyway are part of its own memory.
 TEST(MemoryPlan, CountsReplicasThatAreNotKept) {
-  BatchPart const part{.entries = 5000, .rows = 4000, .table = {.dim = 16, .expected_rows = 100000}, .entry_bytes = 12};
-  auto const replica_bytes = [&](std::string const& fraction) {
+  TableOptions const table{.dim = 16, .expected_rows = 100000};
+  auto const replica_bytes = [&](std::string const& fraction, std::size_t rows) {
+    BatchPart const part{.entries = 5000, .rows = rows, .table = table, .entry_bytes = 12};
     MemoryPlan plan;
     auto const step = sizes({{"train.replica_fraction=" + fraction}}, 1000000, 2);
     add_batches(plan, {&part, 1}, step, Device::host(), "");
@@ -76,8 +77,9 @@ TEST(MemoryPlan, CountsReplicasThatAreNotKept) {
     for (auto const& line : plan) bytes += line.what.starts_with("replicas") ? line.bytes : 0;
     return bytes;
   };
-  EXPECT_GT(replica_bytes("0"), 4000 * 16 * sizeof(float));
-  EXPECT_EQ(replica_bytes("0.1"), 0U);
+  EXPECT_EQ(replica_bytes("0", 4000), table_bytes(table, 4000));  // those of a step and of the next one
+  EXPECT_EQ(replica_bytes("0.1", 4000), table_bytes(table, 10000) - table_bytes(table, 5000));
+  EXPECT_EQ(replica_bytes("0.1", 1800), 0U);
 }
 
 MemoryPlan some_plan() {
