@@ -241,6 +241,7 @@ void RoundExecutor::apply() {
 
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
+  values_.wait_pack(state_.round.clock() + 1);
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();
   for (Rank const peer : state_.others()) {
@@ -252,10 +253,7 @@ void RoundExecutor::send_refresh_phase() {
                           .key_bytes = forwards.bytes->size(),
                           .routes = routes.routes,
                           .route_bytes = routes.bytes->size()};
-    ReaderBatchId const next{peer, state_.round.clock() + 1};
-    auto const found = state_.reader_batches.find(next);
-    bool const reads = found != state_.reader_batches.end() && !found->second.is_late && has_rows(found->second);
-    reads ? values_.wait_send(next, message) : state_.messenger.send(peer, message);
+    if (!values_.send(peer, message)) state_.messenger.send(peer, message);
     state_.messenger.send_data(state_.on_host, peer, tag(Section::kForwardKeys, state_.step(), 0),
                                forwards.bytes->data(), forwards.bytes->size(), &Traffic::intents, forwards.bytes);
     state_.messenger.send_data(state_.on_host, peer, tag(Section::kRoutes, state_.step(), 0), routes.bytes->data(),

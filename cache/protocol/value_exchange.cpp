@@ -64,16 +64,16 @@ void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
   find_existing(lists, existing_, reads);
 }
 
-// Sends the values of all parts.
+// Packs the values of all parts, except for those that `gathers` copy.
 template <class Part>
-void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts,
-                                    ExistingLists const& existing, Message message, std::uint64_t tag,
-                                    TrafficKind kind) {
+ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& to, std::vector<Part> const& parts,
+                                                           ExistingLists const& existing,
+                                                           std::vector<kernels::GatherNumbers>& gathers) {
   auto& stream = state_.stream;
   auto const& rows = existing.of.at(to.first);
   std::vector<ValueBody::PartRows> all, fewer;
   std::map<std::size_t, RowMirror::Changes> changes;
-  std::size_t plain = 0;
+  PackedValues packed{.sent = {}, .parts = parts.size(), .plain = 0, .bytes = {}};
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& part = parts[p];
     auto& shard = state_.table(part.table);
@@ -88,17 +88,16 @@ void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> c
     }
     all.push_back({&shard.options(), n, sent});
     fewer.push_back({&shard.options(), n, shard.sends_deltas() ? sent : existing.count[rows.first + p]});
-    plain += n * shard.dim() * sizeof(float);
+    packed.plain += n * shard.dim() * sizeof(float);
   }
   ValueBody const with_all(all), with_fewer(fewer);
   bool const send_fewer = with_fewer.bytes() < with_all.bytes();
   auto const& body = send_fewer ? with_fewer : with_all;
-  auto const bytes = std::make_shared<Array<std::uint8_t>>(stream.device(), body.bytes());
-  std::vector<kernels::GatherNumbers> gathers;
+  auto const bytes = packed.bytes = std::make_shared<Array<std::uint8_t>>(stream.device(), body.bytes());
   bool all_rows = true;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t const sent = (send_fewer ? fewer : all)[p].sent;
-    message.sent.push_back(sent);
+    packed.sent.push_back(sent);
     all_rows = all_rows && sent == parts[p].ids.size();
     auto const section = bytes->view().slice(body.section_first(p), body.section_size(p));
     auto& shard = state_.table(parts[p].table);
@@ -114,18 +113,35 @@ void ValueExchange::wait_send_parts(ReaderBatchId const& to, std::vector<Part> c
                                        stream.device());
     copy<std::uint32_t>(stream, to_words, {rows.bitmaps[0].data(), body.bitmap_words(), stream.device()});
   }
-  kernels::gather_numbers(stream, gathers);
-  if (all_rows) message.sent.clear();
-  state_.messenger.send(to.first, message);
-  state_.messenger.count_compression(kind, plain, bytes->size());
-  state_.messenger.send_data(stream, to.first, tag, bytes->data(), bytes->size(), kind, bytes);
+  if (all_rows) packed.sent.clear();
+  return packed;
 }
 
-void ValueExchange::wait_send(ReaderBatchId const& to, Message message) {
-  auto const& parts = state_.reader_batches.at(to).parts;
-  message.parts = parts.size();
-  wait_send_parts(to, parts, existing_, message,
-                  tag(Section::kValues, static_cast<std::uint64_t>(number(to.second)), 0), &Traffic::refreshes);
+void ValueExchange::wait_pack(Clock clock) {
+  std::vector<kernels::GatherNumbers> gathers;
+  for (auto const& [reader, rows] : existing_.of) {
+    ReaderBatchId const to{reader, clock};
+    packed_[reader] = wait_pack_parts(to, state_.reader_batches.at(to).parts, existing_, gathers);
+  }
+  kernels::gather_numbers(state_.stream, gathers);
+}
+
+bool ValueExchange::send(Rank reader, Message message) {
+  auto const packed = packed_.extract(reader);
+  if (packed.empty()) return false;
+  auto const step = static_cast<std::uint64_t>(number(message.clock)) + 1;
+  message.parts = packed.mapped().parts;
+  send_packed(reader, packed.mapped(), message, tag(Section::kValues, step, 0), &Traffic::refreshes);
+  return true;
+}
+
+void ValueExchange::send_packed(Rank to, PackedValues const& packed, Message message, std::uint64_t tag,
+                                TrafficKind kind) {
+  message.sent = packed.sent;
+  auto const& bytes = packed.bytes;
+  state_.messenger.send(to, message);
+  state_.messenger.count_compression(kind, packed.plain, bytes->size());
+  state_.messenger.send_data(state_.stream, to, tag, bytes->data(), bytes->size(), kind, bytes);
 }
 
 void ValueExchange::wait_send_late(ReaderBatchId const& to, Rank home, Message message) {
@@ -134,7 +150,10 @@ void ValueExchange::wait_send_late(ReaderBatchId const& to, Rank home, Message m
   kernels::HostReads reads(state_.stream);
   find_existing<ListPart>({{to.first, &parts}}, existing, reads);
   reads.wait();
-  wait_send_parts(to, parts, existing, message, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
+  std::vector<kernels::GatherNumbers> gathers;
+  auto const packed = wait_pack_parts(to, parts, existing, gathers);
+  kernels::gather_numbers(state_.stream, gathers);
+  send_packed(to.first, packed, message, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
 }
 
 // -- the reader's end --

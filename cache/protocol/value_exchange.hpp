@@ -26,12 +26,14 @@ class ValueExchange {
   // residuals: says when all changed values are sent, ignoring the filter. Both references must outlive this object.
   ValueExchange(RoundState& state, ResidualExchange const& residuals) : state_(state), residuals_(residuals) {}
 
-  // Finds the rows that exist among those that other ranks read at a clock, for wait_send(). Queued on the stream.
+  // Finds the rows that exist among those that other ranks read at a clock, for wait_pack(). Queued on the stream.
   // reads: the host reads the results with these.
   void find_existing(Clock clock, kernels::HostReads& reads);
-  // Sends the values of the rows that a rank reads at that clock, for the refresh phase. message: the header, in which
-  // this function sets the numbers of rows. REQUIRES: the reads of find_existing() are done.
-  void wait_send(ReaderBatchId const& to, Message message);
+  // Packs the values of these rows, of all readers together. REQUIRES: the reads are done.
+  void wait_pack(Clock clock);
+  // Sends what is packed for a rank, for the refresh phase; returns false if nothing is. message: the header, in which
+  // this function sets the numbers of rows.
+  bool send(Rank reader, Message message);
   // Answers a late fetch: sends the values of those of the rows that have this home.
   void wait_send_late(ReaderBatchId const& to, Rank home, Message message);
 
@@ -67,9 +69,17 @@ class ValueExchange {
   template <class Part>
   void find_existing(std::map<Rank, std::vector<Part> const*> const& lists, ExistingLists& existing,
                      kernels::HostReads& reads);
+  // The values of all parts for one reader.
+  struct PackedValues {
+    std::vector<std::uint64_t> sent;  // rows of each part; empty: all rows
+    std::size_t parts = 0;
+    std::size_t plain = 0;  // bytes without compression
+    std::shared_ptr<Array<std::uint8_t>> bytes;
+  };
   template <class Part>
-  void wait_send_parts(ReaderBatchId const& to, std::vector<Part> const& parts, ExistingLists const& existing,
-                       Message message, std::uint64_t tag, TrafficKind kind);
+  PackedValues wait_pack_parts(ReaderBatchId const& to, std::vector<Part> const& parts, ExistingLists const& existing,
+                               std::vector<kernels::GatherNumbers>& gathers);
+  void send_packed(Rank to, PackedValues const& packed, Message message, std::uint64_t tag, TrafficKind kind);
   // What an owner has sent for a batch is decoded together with what other owners have sent. The functions queue their
   // work on the stream, unless their names have `wait`.
   struct DecodedBatch;
@@ -82,6 +92,7 @@ class ValueExchange {
   RoundState& state_;
   ResidualExchange const& residuals_;
   ExistingLists existing_;                   // of the next step
+  std::map<Rank, PackedValues> packed_;      // by reader: for the refresh phase
   Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
 };
 
