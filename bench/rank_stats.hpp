@@ -46,11 +46,9 @@ inline nlohmann::ordered_json sent_per_step(std::vector<CountedSteps> const& ran
   auto const mean = [&](std::uint64_t TrafficByKind::*kind) {
     return mean_per_step(ranks, steps, [kind](Stats const& stats) { return stats.sent.*kind; });
   };
-  return {{"gradients", mean(&TrafficByKind::gradients)},
-          {"refreshes", mean(&TrafficByKind::refreshes)},
-          {"intents", mean(&TrafficByKind::intents)},
-          {"late_fetches", mean(&TrafficByKind::late_fetches)},
-          {"control", mean(&TrafficByKind::control)}};
+  return {{"gradients", mean(&TrafficByKind::gradients)}, {"refreshes", mean(&TrafficByKind::refreshes)},
+          {"intents", mean(&TrafficByKind::intents)},     {"late_fetches", mean(&TrafficByKind::late_fetches)},
+          {"moves", mean(&TrafficByKind::moves)},         {"control", mean(&TrafficByKind::control)}};
 }
 
 }  // namespace gpups::bench

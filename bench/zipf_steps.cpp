@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "bench/rank_stats.hpp"
@@ -25,6 +27,8 @@ struct Options {
   std::size_t batch = 4096, features = 26, values = 10000000, dim = 64;
   double exponent = 1.05, own = 0;
   float gradient_max = .005F;
+  PlacementPolicy placement = PlacementPolicy::kStatic;
+  Optimizer::Kind optimizer = Optimizer::Kind::kSgd;
 
   std::size_t entries() const { return batch * features; }
 };
@@ -102,9 +106,10 @@ struct TrainedRank {
 };
 
 TrainedRank train(Group const& group, Trace const& trace, std::vector<Key> const& all, Options const& o) {
-  Store store(group, {.device = Device::host(), .threads = 1});
+  Store store(group, {.device = Device::host(), .threads = 1, .placement = o.placement});
   // The index has room for replicas, so that it does not grow while memory is measured.
-  auto const table = store.add_table({.name = "values", .dim = o.dim, .expected_rows = 2 * all.size()});
+  auto const table = store.add_table(
+      {.name = "values", .dim = o.dim, .optimizer = {.kind = o.optimizer}, .expected_rows = 2 * all.size()});
   Stream stream = store.make_stream();
   create_rows(store, stream, table, all, o.dim);
   test::Random random(number(group.rank()) + 1);
@@ -149,12 +154,13 @@ void run(Options const& o) {
               [&](Group const& group) { trained[number(group.rank())] = train(group, trace, all, o); });
   }
   std::vector<CountedSteps> counted;
-  std::uint64_t keys = 0, late_keys = 0, rows_reserved = 0;
+  std::uint64_t keys = 0, late_keys = 0, rows_reserved = 0, moved_rows = 0;
   for (auto const& rank : trained) {
     counted.push_back(rank.counted);
     keys += rank.counted.after.distinct_keys;
     rows_reserved += rank.counted.after.rows_reserved;
     late_keys += rank.counted.after.late_keys - rank.counted.before.late_keys;
+    moved_rows += rank.counted.after.moved_rows - rank.counted.before.moved_rows;
   }
   auto const sent = sent_per_step(counted, o.steps);
   // A round sends the gradients of its step and the values of the next one.
@@ -166,12 +172,15 @@ void run(Options const& o) {
   double const refresh_rows = per_step(trace.remote_rows(o.warm_up + 1, end + 1));
   double const bytes_of_row = 4 * static_cast<double>(o.dim) + 1.0 / 8;
   double const gradients = sent["gradients"], refreshes = sent["refreshes"];
+  double sent_in_all = 0;
+  for (auto const& [kind, bytes] : sent.items()) sent_in_all += bytes.get<double>();
   nlohmann::ordered_json const line{
       {"ranks", o.ranks},
       {"batch", o.batch},
       {"features", o.features},
       {"own", o.own},
       {"gradient_max", o.gradient_max},
+      {"placement", name_of(o.placement)},
       {"lookahead", o.lookahead},
       {"steps", o.steps},
       {"sent", sent},
@@ -181,6 +190,8 @@ void run(Options const& o) {
       {"refreshes_ratio", refreshes / (refresh_rows * bytes_of_row)},
       {"ratio", (gradients + refreshes) / ((gradient_rows + refresh_rows) * bytes_of_row)},
       {"late_keys", late_keys},
+      {"moved_rows", per_step(moved_rows)},
+      {"bytes", sent_in_all},
       {"rows_reserved", rows_reserved},
       {"keys_announced", keys},
       {"bytes_of_tables", trained[0].bytes_before},
@@ -221,6 +232,18 @@ int main(int argc, char** argv) {
                  "magnitude of the largest gradient of an entry; a larger sum takes more bytes")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();
+  using gpups::Optimizer;
+  using gpups::PlacementPolicy;
+  std::map<std::string, PlacementPolicy> const policies{{"static", PlacementPolicy::kStatic},
+                                                        {"relocate", PlacementPolicy::kRelocate},
+                                                        {"adaptive", PlacementPolicy::kAdaptive},
+                                                        {"random", PlacementPolicy::kRandom}};
+  app.add_option("--placement", o.placement, "when rows move")->transform(CLI::CheckedTransformer(policies));
+  std::map<std::string, Optimizer::Kind> const optimizers{{"sgd", Optimizer::Kind::kSgd},
+                                                          {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
+                                                          {"adagrad", Optimizer::Kind::kAdagrad},
+                                                          {"adam", Optimizer::Kind::kAdam}};
+  app.add_option("--optimizer", o.optimizer, "optimizer of the rows")->transform(CLI::CheckedTransformer(optimizers));
   CLI11_PARSE(app, argc, argv);
   try {
     GPUPS_REQUIRE(o.exponent > 0 && o.exponent != 1, "--exponent is {} (it must be positive and not 1): use 1.05",

@@ -34,7 +34,8 @@ void run(Exec<S> ex, MarkExistingOfAll const& all) {
     std::size_t const count = first + 32 < m.ids.size() ? 32 : m.ids.size() - first;
     std::uint32_t bits = 0;
     for (std::size_t b = 0; b < count; ++b) {
-      bits |= std::uint32_t{exists(*m.lifecycle.row(m.ids[first + b]))} << b;
+      std::uint32_t const state = *m.lifecycle.row(m.ids[first + b]);
+      bits |= std::uint32_t{exists(state) || (m.or_wait && waits(state))} << b;
     }
     m.bitmap[word] = bits;
   });

@@ -25,6 +25,7 @@ struct MarkExisting {
   Rows<std::uint32_t const> lifecycle;
   View<std::uint32_t const> ids;  // (n)
   View<std::uint32_t> bitmap;     // (bitmap_words(n))
+  bool or_wait = false;           // true: rows that wait for admission count as rows that exist
 };
 // Does so for many lists in one launch.
 void mark_existing(Stream& stream, std::span<MarkExisting const> lists);

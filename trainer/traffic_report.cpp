@@ -8,10 +8,10 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::pair<char const*, std::uint64_t TrafficByKind::*> kKinds[] = {
-    {"gradients", &TrafficByKind::gradients}, {"refreshes", &TrafficByKind::refreshes},
-    {"intents", &TrafficByKind::intents},     {"late_fetches", &TrafficByKind::late_fetches},
-    {"lookups", &TrafficByKind::lookups},     {"allreduces", &TrafficByKind::allreduces},
-    {"control", &TrafficByKind::control}};
+    {"gradients", &TrafficByKind::gradients},   {"refreshes", &TrafficByKind::refreshes},
+    {"intents", &TrafficByKind::intents},       {"late_fetches", &TrafficByKind::late_fetches},
+    {"moves", &TrafficByKind::moves},           {"lookups", &TrafficByKind::lookups},
+    {"allreduces", &TrafficByKind::allreduces}, {"control", &TrafficByKind::control}};
 
 nlohmann::json with_all(TrafficByKind const& numbers) {
   nlohmann::json json = nlohmann::json::object();

@@ -29,6 +29,34 @@ struct PatternPart {
   Array<std::uint32_t> bag_of;       // (entries): the bag of each entry; empty for parts that are not pooled
 };
 
+// Positions in a part of a batch, in a list for each rank. Their order is the same at both ends: rows of home 0 first,
+// then those of home 1 ...
+struct RankLists {
+  Array<std::uint32_t> positions;
+  std::vector<std::uint32_t> first;  // (ranks + 1): list q is positions[first[q]] .. positions[first[q + 1] - 1]
+  // (ranks * ranks): list q has by_home[q * ranks + h] rows of home h. Empty: only rows of home q.
+  std::vector<std::uint32_t> by_home;
+
+  std::size_t size() const { return positions.size(); }
+  std::size_t size_of(Rank rank) const { return first.empty() ? 0 : first[number(rank) + 1] - first[number(rank)]; }
+  View<std::uint32_t const> of(Rank rank) const {
+    return positions.view().slice(first.empty() ? 0 : first[number(rank)], size_of(rank));
+  }
+  // Returns the rows of a rank's list whose home is `home`, or the whole list.
+  struct ListSlice {
+    std::size_t first = 0, size = 0;
+  };
+  ListSlice slice(Rank rank, std::optional<Rank> home) const {
+    ListSlice slice{first[number(rank)], size_of(rank)};
+    if (!home) return slice;
+    if (by_home.empty()) return {slice.first, *home == rank ? slice.size : 0};
+    std::size_t const row = number(rank) * (first.size() - 1);
+    for (std::uint32_t h = 0; h < number(*home); ++h) slice.first += by_home[row + h];
+    slice.size = by_home[row + number(*home)];
+    return slice;
+  }
+};
+
 // One part of a prepared batch.
 struct PreparedPart {
   // `pattern` must outlive this object.
@@ -54,15 +82,19 @@ struct PreparedPart {
   // Set in progress(). This rank's rows get their numbers when the routes of the batch are known, replicas before their
   // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
-  // The positions in this batch of rows that other ranks own. List q has the rows that rank q owns: lists[q] ..
-  // lists[q + 1] - 1. Until the routes are known, it has the rows whose home is rank q, in the order of the intent.
-  Array<std::uint32_t> remote_positions;
-  std::vector<std::uint32_t> lists;  // (ranks + 1)
-  // The positions of the rows that this rank owns, if they are not the rows of its home.
+  // The rows whose values other ranks send, by that rank: their owners before the step. Until the routes are known,
+  // list q has the rows whose home is rank q, in the order of the intent.
+  RankLists reads;
+  // The rows whose gradients are sent to other ranks, their owners in the step, if these are others than those of
+  // `reads`.
+  std::optional<RankLists> other_updates;
+  // The rows that this rank owns from this step on, by their owner before.
+  RankLists arriving;
+  // The rows that this rank owns until this step.
+  Array<std::uint32_t> leaving;
+  // The rows that this rank owns in this step, if they are not those of its home.
   std::optional<Array<std::uint32_t>> local_positions;
-  // If rows are away from their homes: list q has list_rows[q * ranks + h] rows with home h, in ascending order of h.
-  std::vector<std::uint32_t> list_rows;
-  Array<std::uint32_t> replicas;  // ids[remote_positions[i]], while the step needs them
+  Array<std::uint32_t> replicas;  // ids[reads.positions[i]], while the step needs them
 
   // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
@@ -74,6 +106,8 @@ struct PreparedPart {
     sums = {};
   }
 
+  RankLists const& updates() const { return other_updates ? *other_updates : reads; }
+
   // The rows of a home.
   std::size_t rows_at(Rank home) const { return homes[number(home) + 1] - homes[number(home)]; }
   View<Key const> keys_at(Rank home) const { return keys.slice(homes[number(home)], rows_at(home)); }
@@ -82,25 +116,6 @@ struct PreparedPart {
     return offsets.slice(homes[number(home)], rows_at(home) + 1);
   }
   MatrixView<std::int64_t> sums_at(Rank home) const { return sums.view().slice(homes[number(home)], rows_at(home)); }
-
-  // The list of another rank.
-  std::size_t list_size(Rank rank) const { return lists[number(rank) + 1] - lists[number(rank)]; }
-  View<std::uint32_t const> list_positions(Rank rank) const {
-    return remote_positions.view().slice(lists[number(rank)], list_size(rank));
-  }
-  // Returns the rows of a rank's list whose home is `home`, or the whole list. REQUIRES: the routes are known.
-  struct ListSlice {
-    std::size_t first = 0, size = 0;
-  };
-  ListSlice list_slice(Rank rank, std::optional<Rank> home) const {
-    ListSlice slice{lists[number(rank)], list_size(rank)};
-    if (!home) return slice;
-    if (list_rows.empty()) return {slice.first, *home == rank ? slice.size : 0};
-    std::size_t const row = number(rank) * (lists.size() - 1);
-    for (std::uint32_t h = 0; h < number(*home); ++h) slice.first += list_rows[row + h];
-    slice.size = list_rows[row + number(*home)];
-    return slice;
-  }
 };
 
 }  // namespace gpups::cache

@@ -83,10 +83,10 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 }
 
 // Returns the rows of this home that are away.
-std::vector<PlacedRow> rows_away(Directories const& placement) {
+std::vector<PlacedRow> rows_away(Directories const& placement, Clock clock) {
   std::vector<PlacedRow> rows;
   for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
-    for (auto const& [key, entry] : placement.directories[t].list()) {
+    for (auto const& [key, entry] : placement.directories[t].list(clock)) {
       rows.push_back({TableId{t}, key, entry.owner, entry.reason, entry.since});
     }
   }
@@ -112,7 +112,7 @@ class RestoredPlacement {
   }
   bool contains(TableId table, Key key) const {
     if (home_of(key) != engine_.rank()) return away_[number(table)].contains(key);
-    return !engine_.placement().directories[number(table)].find(key);
+    return !engine_.placement().directories[number(table)].find(key, engine_.complete());
   }
 
  private:
@@ -168,7 +168,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         if (!residuals.chunks.empty() || !residuals.mirrors.empty() || residuals.resends_all_values) {
           mine.residuals = write_residuals(residuals, files / residuals_name(number(engine.rank()), engine.ranks()));
         }
-        auto const away = rows_away(engine.placement());
+        auto const away = rows_away(engine.placement(), engine.complete());
         if (!away.empty()) {
           mine.placement = write_placement(away, files / placement_name(number(engine.rank()), engine.ranks()));
         }

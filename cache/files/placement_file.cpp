@@ -31,7 +31,7 @@ std::vector<PlacedRow> read_placement(std::filesystem::path const& path, std::si
     row.key = Key{reader.get<std::uint64_t>()};
     row.since = Clock{reader.get<std::int64_t>()};
     auto const reason = reader.get<std::uint8_t>();
-    GPUPS_REQUIRE(number(row.table) < tables && reason <= static_cast<std::uint8_t>(PlacementReason::kLocalized),
+    GPUPS_REQUIRE(number(row.table) < tables && reason <= static_cast<std::uint8_t>(PlacementReason::kPolicy),
                   "'{}' has a row of table {} that was placed for reason {} (the file is inconsistent): use another "
                   "checkpoint",
                   path.string(), number(row.table), reason);

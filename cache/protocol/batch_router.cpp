@@ -23,7 +23,9 @@ void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, 
       state_.throw_peer_error(home, "sent a route for a batch that was not announced to it");
     }
     for (std::size_t p = 0; p < route.away.size(); ++p) {
-      bytes_expected += route_bytes(found->second.batch->parts[p].list_size(home), route.away[p]);
+      std::size_t const rows = found->second.batch->parts[p].reads.size_of(home);
+      bytes_expected +=
+          route_bytes(rows, route.away[p], state_.ranks) + route_bytes(rows, route.moved[p], state_.ranks);
     }
   }
   if (message.route_bytes != bytes_expected) {
@@ -47,7 +49,10 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
     auto& pending = state_.batches.at(route.clock);
     auto& owners = pending.routes[home];
     for (std::size_t p = 0; p < route.away.size(); ++p) {
-      owners.push_back(decode_route(bytes, pending.batch->parts[p].list_size(home), route.away[p], home, state_.ranks));
+      std::vector<Rank> const of_home(pending.batch->parts[p].reads.size_of(home), home);
+      auto& of_part = owners.emplace_back();
+      of_part.before = decode_route(bytes, of_home, route.away[p], state_.ranks);
+      of_part.in_step = decode_route(bytes, of_part.before, route.moved[p], state_.ranks);
     }
   }
   if (!bytes.empty()) throw comm::WireError("more bytes than its routes need");
@@ -55,90 +60,167 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
   state_.throw_peer_error(home, fmt::format("sent routes with {}", error.what()));
 }
 
-// Returns true if a row of this part is away from its home.
+// Returns true if the home of a row of this part is not its owner, before the step or in it.
 bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) const {
   return std::any_of(pending.routes.begin(), pending.routes.end(), [=](auto const& route) {
     auto const& [home, owners] = route;
-    return std::any_of(owners[part].begin(), owners[part].end(), [=](Rank owner) { return owner != home; });
+    auto const is_other = [=](Rank owner) { return owner != home; };
+    auto const& [before, in_step] = owners[part];
+    return std::any_of(before.begin(), before.end(), is_other) || std::any_of(in_step.begin(), in_step.end(), is_other);
   });
 }
 
-// Replaces the lists by home by lists by owner. Each list has the rows of home 0 first, then those of home 1 ...
-// Queued on the stream.
-void BatchRouter::make_lists(PendingBatch const& pending, std::size_t p, RoutedKeys const& routed) {
-  auto& part = pending.batch->parts[p];
-  auto& stream = state_.stream;
-  auto const ranks = static_cast<std::uint32_t>(state_.ranks);
-  std::vector<std::vector<std::uint32_t>> lists(ranks);
-  part.list_rows.assign(std::size_t{ranks} * ranks, 0);
-  for (std::uint32_t h = 0; h < ranks; ++h) {
+// Returns all rows of a part: those of home 0 in the order of the intent, then those of home 1 ...
+std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const& pending, std::size_t p,
+                                                             IntentKeys const& intent) const {
+  auto const& part = pending.batch->parts[p];
+  std::vector<RoutedRow> rows;
+  rows.reserve(part.rows);
+  for (std::uint32_t h = 0; h < static_cast<std::uint32_t>(state_.ranks); ++h) {
     Rank const home{h};
     bool const own = home == state_.me;
     auto const route = pending.routes.find(home);
-    std::size_t const rows = own ? part.rows_at(home) : part.list_size(home);
-    std::vector<std::vector<std::uint32_t>> away(ranks);
-    for (std::uint32_t i = 0; i < rows; ++i) {
-      std::uint32_t const position = own ? part.homes[h] + i : routed.by_home[part.lists[h] + i];
-      Rank const owner = route == pending.routes.end() ? home : route->second[p][i];
-      (owner == home ? lists[h] : away[number(owner)]).push_back(position);
-      ++part.list_rows[number(owner) * ranks + h];
-    }
-    for (std::uint32_t q = 0; q < ranks; ++q) {
-      std::sort(away[q].begin(), away[q].end(), [&](auto a, auto b) { return routed.keys[a] < routed.keys[b]; });
-      lists[q].insert(lists[q].end(), away[q].begin(), away[q].end());
+    std::size_t const count = own ? part.rows_at(home) : part.reads.size_of(home);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      RoutedRow row{.position = own ? part.homes[h] + i : intent.by_home[part.reads.first[h] + i],
+                    .home = home,
+                    .before = home,
+                    .in_step = home};
+      if (route != pending.routes.end()) {
+        row.before = route->second[p].before[i];
+        row.in_step = route->second[p].in_step[i];
+      }
+      rows.push_back(row);
     }
   }
+  return rows;
+}
+
+// The rows of one home that their list's rank owns away from it come after the others, in the order of their keys.
+struct BatchRouter::HostLists {
+  HostLists(std::size_t ranks, std::vector<Key> const& of_positions) : keys(of_positions), lists(ranks) {
+    by_home.assign(ranks * ranks, 0);
+  }
+
+  void add(Rank rank, RoutedRow const& row) {
+    if (row.home != home) sort_away();
+    home = row.home;
+    ++by_home[number(rank) * lists.size() + number(row.home)];
+    auto& list = rank == row.home ? lists[number(rank)] : away[rank];
+    list.push_back(row.position);
+  }
+  void sort_away() {
+    for (auto& [rank, positions] : away) {
+      std::sort(positions.begin(), positions.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+      auto& list = lists[number(rank)];
+      list.insert(list.end(), positions.begin(), positions.end());
+    }
+    away.clear();
+  }
+
+  std::vector<Key> const& keys;
+  std::vector<std::vector<std::uint32_t>> lists;    // by rank
+  std::vector<std::uint32_t> by_home;               // see RankLists
+  std::map<Rank, std::vector<std::uint32_t>> away;  // of `home`, by rank
+  Rank home{};
+};
+
+RankLists BatchRouter::upload(HostLists const& lists) {
+  RankLists uploaded;
   std::vector<std::uint32_t> positions;
-  for (std::uint32_t q = 0; q < ranks; ++q) {
-    part.lists[q] = static_cast<std::uint32_t>(positions.size());
-    if (Rank{q} != state_.me) positions.insert(positions.end(), lists[q].begin(), lists[q].end());
+  uploaded.first.push_back(0);
+  for (auto const& list : lists.lists) {
+    positions.insert(positions.end(), list.begin(), list.end());
+    uploaded.first.push_back(static_cast<std::uint32_t>(positions.size()));
   }
-  part.lists[ranks] = static_cast<std::uint32_t>(positions.size());
-  auto const& local = lists[number(state_.me)];
-  part.remote_positions = Array<std::uint32_t>(stream.device(), positions.size());
-  part.local_positions = Array<std::uint32_t>(stream.device(), local.size());
-  kernels::upload<std::uint32_t>(stream, part.remote_positions, positions);
-  kernels::upload<std::uint32_t>(stream, *part.local_positions, local);
+  uploaded.positions = upload_list(positions);
+  uploaded.by_home = lists.by_home;
+  return uploaded;
+}
+
+// Replaces the lists by home by lists by owner. Returns the positions of the rows that this rank owns before the step.
+// Queued on the stream.
+Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows,
+                                             std::vector<Key> const& keys) {
+  auto const ranks = static_cast<std::size_t>(state_.ranks);
+  Rank const me = state_.me;
+  HostLists reads(ranks, keys), updates(ranks, keys), arriving(ranks, keys);
+  std::vector<std::uint32_t> local, leaving, owned;
+  bool differ = false, any_arrives = false;
+  for (auto const& row : rows) {
+    bool const moves = row.before != row.in_step;
+    bool const arrives = moves && row.in_step == me, leaves = moves && row.before == me;
+    if (arrives) arriving.add(row.before, row);
+    if (leaves) leaving.push_back(row.position);
+    if (row.before == me) owned.push_back(row.position);
+    if (!arrives && row.before != me) reads.add(row.before, row);
+    row.in_step == me ? local.push_back(row.position) : updates.add(row.in_step, row);
+    differ = differ || (moves && !arrives);
+    any_arrives = any_arrives || arrives;
+  }
+  for (auto* const lists : {&reads, &updates, &arriving}) lists->sort_away();
+  part.reads = upload(reads);
+  if (differ) part.other_updates = upload(updates);
+  if (any_arrives) part.arriving = upload(arriving);
+  part.leaving = upload_list(leaving);
+  part.local_positions = upload_list(local);
+  return upload_list(owned);
+}
+
+Array<std::uint32_t> BatchRouter::upload_list(std::vector<std::uint32_t> const& positions) {
+  Array<std::uint32_t> uploaded(state_.stream.device(), positions.size());
+  kernels::upload<std::uint32_t>(state_.stream, uploaded, positions);
+  return uploaded;
 }
 
 void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
-  std::map<std::size_t, RoutedKeys> routed;  // by part: those with rows that are away from home
+  std::map<std::size_t, IntentKeys> rerouted;  // by part
   kernels::HostReads reads(stream);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (!is_rerouted(pending, p)) continue;
-    auto& [by_home, keys] = routed[p];
-    reads.add<std::uint32_t>(parts[p].remote_positions.view(), by_home);
+    auto& [by_home, keys] = rerouted[p];
+    reads.add<std::uint32_t>(parts[p].reads.positions.view(), by_home);
     reads.add<Key>(parts[p].keys, keys);
   }
   reads.wait();
-  for (auto const& [p, keys] : routed) make_lists(pending, p, keys);
+  std::map<std::size_t, Array<std::uint32_t>> owned;
+  for (auto const& [p, intent] : rerouted) {
+    owned[p] = make_lists(parts[p], routed_rows(pending, p, intent), intent.keys);
+  }
+  for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
+  wait_find_owned(pending, owned, also);
+  pending.routes.clear();
+  pending.routed = true;
+}
 
-  std::vector<Array<Key>> local_keys;
-  std::vector<Array<std::uint32_t>> local_ids;
+// Finds the rows that this rank owns before the step. owned: their positions in the parts that are rerouted.
+void BatchRouter::wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
+                                  kernels::HostReads& also) {
+  auto& stream = state_.stream;
+  std::vector<Array<Key>> keys;
+  std::vector<Array<std::uint32_t>> ids;
   std::vector<kernels::GatherElements<Key>> gathers;
   std::vector<kernels::ScatterElements> scatters;
   std::vector<TableShard::ShardKeys> local;
-  for (auto& part : parts) {
+  for (std::size_t p = 0; p < pending.batch->parts.size(); ++p) {
+    auto& part = pending.batch->parts[p];
     auto& shard = state_.table(part.table);
-    state_.remote_keys += part.remote_positions.size();
-    if (!part.local_positions) {
+    auto const positions = owned.find(p);
+    if (positions == owned.end()) {
       local.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me)});
       continue;
     }
-    auto const& positions = *part.local_positions;
-    auto const& own = local_keys.emplace_back(stream.device(), positions.size());
-    auto const& rows = local_ids.emplace_back(stream.device(), positions.size());
-    gathers.push_back({part.keys, positions, own});
-    scatters.push_back({.from = rows, .positions = positions, .to = part.ids});
+    auto const& own = keys.emplace_back(stream.device(), positions->second.size());
+    auto const& rows = ids.emplace_back(stream.device(), positions->second.size());
+    gathers.push_back({part.keys, positions->second, own});
+    scatters.push_back({.from = rows, .positions = positions->second, .to = part.ids});
     local.push_back({&shard, own, rows});
   }
   kernels::gather_elements(stream, gathers);
   TableShard::wait_resolve(stream, local, also);
   kernels::scatter_elements(stream, scatters);
-  pending.routes.clear();
-  pending.routed = true;
 }
 
 }  // namespace gpups::cache

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -31,13 +32,25 @@ class BatchRouter {
 
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
-  bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
-  // Host copies of a part's remote_positions, which are by home, and of its keys.
-  struct RoutedKeys {
+  // The keys of a part and the positions of its intents, which are by home, on the host.
+  struct IntentKeys {
     std::vector<std::uint32_t> by_home;
     std::vector<Key> keys;
   };
-  void make_lists(PendingBatch const& pending, std::size_t part, RoutedKeys const& routed);
+  // A row of a part, with its owners.
+  struct RoutedRow {
+    std::uint32_t position;
+    Rank home, before, in_step;
+  };
+  // Positions in the order of a list, by rank.
+  struct HostLists;
+  bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
+  std::vector<RoutedRow> routed_rows(PendingBatch const& pending, std::size_t part, IntentKeys const& intent) const;
+  Array<std::uint32_t> upload_list(std::vector<std::uint32_t> const& positions);
+  RankLists upload(HostLists const& lists);
+  Array<std::uint32_t> make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows, std::vector<Key> const& keys);
+  void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
+                       kernels::HostReads& also);
 
   RoundState& state_;
 };

@@ -47,6 +47,7 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       std::lock_guard lock(mutex_);
       rejection_ = all.rejection;
     }
+    requests_.serve_early();
     ++steps_;
     complete_ = number(step) + 1;
   };
@@ -65,13 +66,14 @@ Engine::~Engine() {
   if (!closed) progress_.abandon("an exception has ended its Store");
 }
 
-void Engine::start(Clock first, std::uint64_t seed) {
+void Engine::start(Clock first, StoreSchema const& schema) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   placement_.directories.resize(tables_.size());
+  executor_.set_policy(schema.policy);
   started_ = true;
-  seed_ = seed;
+  schema_ = schema;
   progress_.start();
   progress_.post([this] {
     send_schema();  // the first message
@@ -80,7 +82,7 @@ void Engine::start(Clock first, std::uint64_t seed) {
 }
 
 void Engine::send_schema() {
-  Message const message{.kind = MessageKind::kSchema, .bytes = encode_schema(seed_, tables_)};
+  Message const message{.kind = MessageKind::kSchema, .bytes = encode_schema(schema_, tables_)};
   for (int q = 0; q < ranks_; ++q) {
     Rank const other{static_cast<std::uint32_t>(q)};
     if (other != me_) messenger_.send(other, message);
@@ -111,7 +113,7 @@ void Engine::received(Rank from, std::string_view body) {
     case MessageKind::kLateFetchReply:
       return executor_.on_message(from, message);
     case MessageKind::kSchema:
-      return check_schema(me_, seed_, tables_, from, message.bytes);
+      return check_schema(me_, schema_, tables_, from, message.bytes);
     default:
       return requests_.on_message(from, message);
   }
@@ -155,6 +157,7 @@ void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
   stats.late_keys = late_keys_.load();
   stats.remote_keys = remote_keys_.load();
+  stats.moved_rows = moved_rows_.load();
   stats.rows_reserved = rows_reserved_.load();
   stats.index_growths = index_growths_.load();
   stats.round = times_.seconds();
@@ -171,6 +174,7 @@ void Engine::publish() {
   index_growths_ = growths;
   late_keys_ = executor_.late_keys();
   remote_keys_ = executor_.remote_keys();
+  moved_rows_ = executor_.moved_rows();
 }
 
 void Engine::throw_if_rejected() {

@@ -15,6 +15,7 @@
 #include "cache/protocol/request_handler.hpp"
 #include "cache/protocol/round_executor.hpp"
 #include "cache/protocol/round_timer.hpp"
+#include "cache/protocol/schema_check.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/progress/progress_engine.hpp"
 #include "gpups/store.hpp"
@@ -39,7 +40,7 @@ class Engine final : public comm::Channel {
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
   // Starts the protocol at step `first`: allocates the tables, sends their options to all ranks, and opens the channel.
   // Call it once. A rank with another seed or other tables causes a PeerError.
-  void start(Clock first, std::uint64_t seed);
+  void start(Clock first, StoreSchema const& schema);
   bool started() const { return started_; }
   // Where rows of this home are. For use in progress() only.
   Directories& placement() { return placement_; }
@@ -124,7 +125,7 @@ class Engine final : public comm::Channel {
   RoundExecutor executor_;
   RequestHandler requests_;
   bool started_ = false;
-  std::uint64_t seed_ = 0;
+  StoreSchema schema_;
   std::uint64_t gathers_ = 0;
   int exceptions_at_start_;
 
@@ -136,7 +137,8 @@ class Engine final : public comm::Channel {
   std::atomic<std::int64_t> reading_ = -1;  // the step whose rows a thread waits for
   std::atomic<std::int64_t> complete_ = 0;
   std::atomic<std::uint32_t> signals_ = 0;
-  std::atomic<std::uint64_t> late_keys_ = 0, remote_keys_ = 0, steps_ = 0, rows_reserved_ = 0, index_growths_ = 0;
+  std::atomic<std::uint64_t> late_keys_ = 0, remote_keys_ = 0, moved_rows_ = 0, steps_ = 0, rows_reserved_ = 0,
+                             index_growths_ = 0;
 };
 
 }  // namespace gpups::cache

@@ -14,6 +14,12 @@
 namespace gpups::cache {
 namespace {
 
+// Returns true if this rank sends gradients of the batch to a rank.
+bool has_updates(PreparedBatch::Impl const& batch, Rank owner) {
+  return std::any_of(batch.parts.begin(), batch.parts.end(),
+                     [=](auto const& part) { return part.updates().size_of(owner) > 0; });
+}
+
 // Returns a view of the integers as pairs of floats, for copies.
 MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
   return {reinterpret_cast<float*>(sums.data()), sums.rows(), 2 * sums.columns(), 2 * sums.stride(), sums.device()};
@@ -38,7 +44,7 @@ void GradientExchange::pack(kernels::HostReads& reads) {
   auto& stream = state_.stream;
   auto const& parts = state_.current->parts;
   std::size_t counts_max = 0;
-  for (auto const& part : parts) counts_max = std::max(counts_max, rows_of_counts(part.remote_positions.size()));
+  for (auto const& part : parts) counts_max = std::max(counts_max, rows_of_counts(part.updates().size()));
   auto const rows = ascending(counts_max);
   std::vector<kernels::PackSums> packs;
   std::deque<Matrix<std::int64_t>> counts;
@@ -47,7 +53,7 @@ void GradientExchange::pack(kernels::HostReads& reads) {
     for (std::size_t p = 0; p < parts.size(); ++p) {
       auto const& part = parts[p];
       auto const& shard = state_.table(part.table);
-      auto const positions = part.list_positions(owner);
+      auto const positions = part.updates().of(owner);
       if (positions.empty()) continue;
       if (!shard.options().gradient_compression.enabled()) {
         packs.push_back({.sums = part.sums, .order = positions});
@@ -68,7 +74,7 @@ void GradientExchange::pack(kernels::HostReads& reads) {
 
 std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   auto const& batch = state_.current;
-  if (batch == nullptr || !has_list(*batch, owner)) return {};
+  if (batch == nullptr || !has_updates(*batch, owner)) return {};
   auto& bytes = packed_->bytes;
   if (bytes.first.empty() && !packed_->places.empty()) bytes.set_places(packed_->places);
   std::vector<GradientBytes> sizes(batch->parts.size());
@@ -79,7 +85,7 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
     if (end == 0) first = bytes.first[k];
     end = bytes.first[k] + bytes.size[k];
     auto const& part = batch->parts[section.part];
-    std::size_t const rows = part.list_size(owner);
+    std::size_t const rows = part.updates().size_of(owner);
     (section.is_counts ? sizes[section.part].occurrences : sizes[section.part].sums) = bytes.size[k];
     plain += section.is_counts ? rows * sizeof(std::int64_t) : rows * state_.table(part.table).dim() * sizeof(float);
   }
@@ -93,8 +99,8 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = batch->parts[p];
     auto const& shard = state_.table(part.table);
-    if (part.list_size(owner) == 0 || !shard.options().gradient_compression.enabled()) continue;
-    auto const order = part.list_positions(owner);
+    if (part.updates().size_of(owner) == 0 || !shard.options().gradient_compression.enabled()) continue;
+    auto const order = part.updates().of(owner);
     auto& stream = state_.stream;
     auto taken = residuals_.of(owner, part.table)
                      .wait_compress(stream, state_.round.clock(), keys_at(stream, part, order), part.sums, order);
@@ -120,13 +126,13 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
   if (std::any_of(list.homes.begin(), list.homes.end(), [](auto const& home) { return !home.second.keys_received; })) {
     state_.throw_peer_error(from, "ended a step before it sent the keys of the step");
   }
-  join(state_.stream, list);
+  join_updates(list);
   if (sizes.empty()) return;
-  if (list.parts.size() != sizes.size()) {
+  if (list.updates.size() != sizes.size()) {
     state_.throw_peer_error(from, "sent gradients for rows that it did not announce");
   }
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    auto const& part = list.parts[p];
+    auto const& part = list.updates[p];
     auto const& table = state_.table(part.table);
     std::size_t const counted = table.counts_occurrences() ? part.keys : 0;
     ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
@@ -144,7 +150,7 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
 template <class F>
 void GradientExchange::each_section(ReaderBatch& list, std::vector<GradientBytes> const& sizes, F f) {
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    auto& part = list.parts[p];
+    auto& part = list.updates[p];
     if (part.keys == 0) continue;
     auto const& table = state_.table(part.table);
     if (!table.options().gradient_compression.enabled()) {
@@ -159,7 +165,7 @@ void GradientExchange::each_section(ReaderBatch& list, std::vector<GradientBytes
 std::size_t GradientExchange::transfers(Rank from, std::vector<GradientBytes> const& sizes) const {
   std::size_t transfers = sizes.empty() ? 0 : 1;  // the body
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    auto const& part = state_.reader_batches.at({from, state_.round.clock()}).parts[p];
+    auto const& part = state_.reader_batches.at({from, state_.round.clock()}).updates[p];
     if (part.keys > 0 && state_.table(part.table).options().gradient_compression.enabled()) ++transfers;
   }
   return transfers;
@@ -169,7 +175,7 @@ void GradientExchange::receive(Rank from, std::vector<GradientBytes> const& size
   if (sizes.empty()) return;
   auto& list = state_.reader_batches.at({from, state_.round.clock()});
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    auto& part = list.parts[p];
+    auto& part = list.updates[p];
     if (part.keys == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
     receive_compressed(from, part, tag(Section::kGradients, state_.step(), p), sizes[p], taken);
   }
@@ -202,7 +208,7 @@ void GradientExchange::receive_body(Rank from, std::vector<GradientBytes> const&
                                 });
 }
 
-void GradientExchange::receive_compressed(Rank from, ReaderPart& part, std::uint64_t tag, GradientBytes const& sizes,
+void GradientExchange::receive_compressed(Rank from, UpdatedPart& part, std::uint64_t tag, GradientBytes const& sizes,
                                           std::function<void()> const& taken) {
   part.compressed = std::make_shared<Array<std::uint8_t>>();
   part.sent = sizes.sent;
@@ -220,7 +226,7 @@ void GradientExchange::find(kernels::HostReads& reads) {
   senders_.clear();
   for (auto& [id, list] : state_.reader_batches) {
     if (id.second != state_.round.applied() || list.body == nullptr) continue;
-    for (auto& part : list.parts) {
+    for (auto& part : list.updates) {
       for (auto* const sums : {&part.sums, &part.occurrences}) {
         if (!sums->has_value()) continue;
         all.push_back(&**sums);
@@ -252,7 +258,7 @@ void GradientExchange::check_found() {
   Array<std::uint32_t> const bad_row(stream.device(), 1);  // not read: sums with zeros cannot overflow
   for (auto& [id, list] : state_.reader_batches) {
     if (id.second != state_.round.applied()) continue;
-    for (auto& part : list.parts) {
+    for (auto& part : list.updates) {
       if (!part.occurrences) continue;
       part.counts = Matrix<std::int64_t>(stream.device(), part.occurrences->count, kCountsPerRow);
       memory::fill_bytes(stream, part.counts.view().data(), 0, part.counts.view().flat().bytes());
@@ -271,7 +277,7 @@ void GradientExchange::end_step() {
   packed_ = nullptr;
 }
 
-RowSums GradientExchange::wait_decode(Rank from, ReaderPart& part) {
+RowSums GradientExchange::wait_decode(Rank from, UpdatedPart& part) {
   auto rows = GradientSection(state_.table(part.table).options())
                   .wait_read(state_.stream, *part.compressed, part.sent, part.ids.size());
   if (!rows) state_.throw_peer_error(from, "sent gradients of a different number of rows than its message says");
@@ -304,7 +310,7 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
   }
   for (auto& [id, list] : state_.reader_batches) {
     if (id.second != state_.round.applied()) continue;
-    for (auto& part : list.parts) {
+    for (auto& part : list.updates) {
       if (part.table != table) continue;
       if (part.compressed != nullptr) lists.push_back(wait_decode(id.first, part));
       if (!part.sums) continue;

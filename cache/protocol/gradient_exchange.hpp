@@ -67,9 +67,9 @@ class GradientExchange {
   View<std::uint32_t const> ascending(std::size_t n);
   RowSums local_sums(PreparedPart& part);
   void receive_body(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken);
-  void receive_compressed(Rank from, ReaderPart& part, std::uint64_t tag, GradientBytes const& sizes,
+  void receive_compressed(Rank from, UpdatedPart& part, std::uint64_t tag, GradientBytes const& sizes,
                           std::function<void()> const& taken);
-  RowSums wait_decode(Rank from, ReaderPart& part);
+  RowSums wait_decode(Rank from, UpdatedPart& part);
   // Calls f(part, sizes) for each plain section of a body, in order, with the shape of its rows.
   template <class F>
   void each_section(ReaderBatch& list, std::vector<GradientBytes> const& sizes, F f);

@@ -2,62 +2,160 @@
 #include "cache/protocol/home_planner.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
+#include "kernels/row_lifecycle.hpp"
 
 namespace gpups::cache {
 namespace {
 
-Forward forward_of(Rank reader, Clock clock, std::vector<PartKeys> const& parts) {
-  Forward forward{.reader = reader, .intent = {.clock = clock, .parts = {}}};
+constexpr std::size_t index_of(RowRole role) { return static_cast<std::size_t>(role); }
+
+Forward forward_of(Rank reader, RowRole role, Clock clock, std::vector<PartKeys> const& parts) {
+  Forward forward{.reader = reader, .role = role, .intent = {.clock = clock, .parts = {}}};
   for (auto const& [table, keys] : parts) forward.intent.parts.push_back({table, keys.size()});
   return forward;
 }
 
-}  // namespace
-
-std::optional<HomePlanner::Plan> HomePlanner::plan(Rank reader, std::vector<PartKeys> const& parts) {
-  auto const& directories = state_.placement.directories;
-  if (std::all_of(parts.begin(), parts.end(),
-                  [&](auto const& part) { return directories[number(part.table)].empty(); })) {
-    return std::nullopt;
-  }
-  Plan plan;
-  for (auto const& [table, keys] : parts) {
-    std::size_t const p = plan.here.size();
-    auto const& owners = plan.owners.emplace_back(directories[number(table)].owners(View<Key const>(keys), state_.me));
-    auto& here = plan.here.emplace_back(PartKeys{table, {}});
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (owners[i] == state_.me) {
-        here.keys.push_back(keys[i]);
-        continue;
-      }
-      plan.any_away = true;
-      if (owners[i] == reader) continue;  // the route is enough
-      auto& away = plan.forwards[owners[i]];
-      if (away.empty()) {
-        for (auto const& part : parts) away.push_back({part.table, {}});
-      }
-      away[p].keys.push_back(keys[i]);
-    }
-  }
-  for (auto& [owner, away] : plan.forwards) {
-    for (auto& part : away) sort_keys(part.keys);
-  }
-  if (!plan.any_away) return std::nullopt;
-  return plan;
+// Returns what ranks send for a row, without their headers.
+RowBytes bytes_of(TableShard const& shard) {
+  auto const& options = shard.options();
+  double const value = static_cast<double>(options.dim * kernels::bytes_of_number(options.value_type));
+  double const state = static_cast<double>(shard.state_columns() * sizeof(float));
+  double const lifecycle = kernels::kLifecycleWords * sizeof(std::uint32_t);
+  return {.read = value, .update = static_cast<double>(options.dim * sizeof(float)), .move = value + state + lifecycle};
 }
 
-void HomePlanner::queue(Rank reader, Clock clock, Plan plan) {
-  if (reader != state_.me) {
-    auto const route = encode_route(clock, plan);
+}  // namespace
+
+void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
+  if (state_.policy != PlacementPolicy::kStatic) {
+    uses_.resize(state_.tables.size());
+    for (auto const& [table, keys] : parts) {
+      if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), {clock, reader});
+    }
+  }
+  announced_[clock].push_back({reader, std::move(parts)});
+}
+
+std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
+  planned_ = clock;
+  auto const batches = announced_.extract(clock);
+  if (state_.policy != PlacementPolicy::kStatic) {
+    move_rows(clock, batches.empty() ? std::vector<AnnouncedBatch>() : batches.mapped());
+  }
+  std::vector<Plan> plans;
+  if (batches.empty()) return plans;
+  for (auto const& [reader, parts] : batches.mapped()) {
+    std::vector<RowOwners> owners;
+    for (auto const& [table, keys] : parts) owners.push_back(owners_of(table, clock, keys));
+    auto const& plan = plans.emplace_back(make_plan(reader, clock, parts, std::move(owners)));
+    for (auto const& [owner, keys] : plan.forwards) forwards_[owner].push_back({reader, clock, keys});
+    if (reader == state_.me || !plan.any_away) continue;
+    auto const route = encode_route(plan);
     auto& routes = routes_[reader];
     routes.routes.push_back(route.routes[0]);
     routes.bytes->insert(routes.bytes->end(), route.bytes->begin(), route.bytes->end());
   }
-  for (auto& [owner, parts] : plan.forwards) forwards_[owner].push_back({reader, clock, std::move(parts)});
+  return plans;
+}
+
+// Lets the policy choose the owners of all rows that batches use in a step.
+void HomePlanner::move_rows(Clock clock, std::vector<AnnouncedBatch> const& batches) {
+  uses_.resize(state_.tables.size());
+  for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
+    if (!state_.may_move(TableId{t})) continue;
+    std::vector<Key> keys;
+    std::unordered_set<Key> known;
+    for (auto const& batch : batches) {
+      for (auto const& part : batch.parts) {
+        if (part.table != TableId{t}) continue;
+        for (Key const key : part.keys) {
+          if (known.insert(key).second) keys.push_back(key);
+        }
+      }
+    }
+    auto& directory = state_.placement.directories[t];
+    auto const before = directory.owners(View<Key const>(keys), state_.me, clock);
+    auto const uses = uses_[t].take(View<Key const>(keys), clock);
+    auto const owners = choose_owners(state_.policy, {.step = clock,
+                                                      .bytes = bytes_of(state_.table(TableId{t})),
+                                                      .keys = keys,
+                                                      .owners = before,
+                                                      .first_use = uses.first,
+                                                      .uses = uses.uses});
+    std::vector<Key> moved;
+    std::vector<Rank> to;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (owners[i] == before[i]) continue;
+      moved.push_back(keys[i]);
+      to.push_back(owners[i]);
+    }
+    directory.plan(View<Key const>(moved), to, state_.me, clock, PlacementReason::kPolicy);
+    moves_ += moved.size();
+  }
+}
+
+RowOwners HomePlanner::owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const {
+  auto const& directory = state_.placement.directories[number(table)];
+  return {.before = directory.owners(View<Key const>(keys), state_.me, clock - 1),
+          .in_step = directory.owners(View<Key const>(keys), state_.me, clock)};
+}
+
+HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const {
+  std::vector<RowOwners> owners;
+  for (auto const& [table, keys] : parts) {
+    auto& of_part = owners.emplace_back(owners_of(table, clock, keys));
+    of_part.before = of_part.in_step;  // late fetches are answered when the rows have moved
+  }
+  return make_plan(reader, clock, parts, std::move(owners));
+}
+
+HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts,
+                                         std::vector<RowOwners> owners) const {
+  Plan plan{.reader = reader, .clock = clock, .reads = without_keys(parts)};
+  std::vector<PartKeys> updates = without_keys(parts), moves = updates;
+  bool differ = false, any_moves = false;
+  auto const add = [&](Rank owner, RowRole role, std::size_t p, Key key) {
+    bool const both = role == RowRole::kReadAndUpdate;
+    if (owner != state_.me) {
+      auto& of_role = plan.forwards[owner][index_of(role)];
+      if (of_role.empty()) of_role = without_keys(parts);
+      return of_role[p].keys.push_back(key);
+    }
+    if (both || role == RowRole::kRead) plan.reads[p].keys.push_back(key);
+    if (both || role == RowRole::kUpdate) updates[p].keys.push_back(key);
+    differ = differ || role == RowRole::kRead || role == RowRole::kUpdate;
+    if (role == RowRole::kMove) moves[p].keys.push_back(key);
+    any_moves = any_moves || role == RowRole::kMove;
+  };
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& [before, in_step] = owners[p];
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      Key const key = parts[p].keys[i];
+      plan.any_away = plan.any_away || before[i] != state_.me || in_step[i] != state_.me;
+      if (before[i] == in_step[i]) {
+        if (before[i] != reader) add(before[i], RowRole::kReadAndUpdate, p, key);
+      } else if (in_step[i] == reader) {
+        add(before[i], RowRole::kMove, p, key);
+      } else {
+        if (before[i] != reader) add(before[i], RowRole::kRead, p, key);
+        add(in_step[i], RowRole::kUpdate, p, key);
+      }
+    }
+  }
+  for (auto& [owner, roles] : plan.forwards) {
+    for (auto& role : roles) {
+      for (auto& part : role) sort_keys(part.keys);
+    }
+  }
+  if (differ) plan.other_updates = std::move(updates);
+  if (any_moves) plan.moves = std::move(moves);
+  plan.owners = std::move(owners);
+  return plan;
 }
 
 std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
@@ -65,12 +163,15 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
   std::vector<KeyEncoder::List> lists;
   for (auto const& [owner, queued] : forwards_) {
     auto& to = outgoing[owner];
-    for (auto const& [reader, clock, parts] : queued) {
-      to.forwards.push_back(forward_of(reader, clock, parts));
-      for (auto const& [table, keys] : parts) {
-        if (keys.empty()) continue;
-        auto& dictionary = encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table)).first->second;
-        lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
+    for (auto const& [reader, clock, roles] : queued) {
+      for (std::size_t r = 0; r < roles.size(); ++r) {
+        if (roles[r].empty()) continue;
+        to.forwards.push_back(forward_of(reader, static_cast<RowRole>(r), clock, roles[r]));
+        for (auto const& [table, keys] : roles[r]) {
+          if (keys.empty()) continue;
+          auto& dictionary = encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table)).first->second;
+          lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
+        }
       }
     }
   }
@@ -81,22 +182,24 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
 
 std::map<Rank, OutgoingRoutes> HomePlanner::take_routes() { return std::exchange(routes_, {}); }
 
-OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Rank reader, Clock clock,
-                                               std::vector<PartKeys> const& parts) {
+OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Plan const& plan, KeysByRole const& keys) {
   OutgoingForwards outgoing;
-  outgoing.forwards.push_back(forward_of(reader, clock, parts));
+  auto const& parts = keys[index_of(RowRole::kReadAndUpdate)];
+  outgoing.forwards.push_back(forward_of(plan.reader, RowRole::kReadAndUpdate, plan.clock, parts));
   for (auto const& part : parts) {
     if (part.keys.empty()) continue;
-    KeyEncoder(0).wait_encode_keys(host, View<Key const>(part.keys), clock, clock, *outgoing.bytes);
+    KeyEncoder(0).wait_encode_keys(host, View<Key const>(part.keys), plan.clock, plan.clock, *outgoing.bytes);
   }
   return outgoing;
 }
 
-OutgoingRoutes HomePlanner::encode_route(Clock clock, Plan const& plan) const {
+OutgoingRoutes HomePlanner::encode_route(Plan const& plan) const {
   OutgoingRoutes outgoing;
-  auto& route = outgoing.routes.emplace_back(Route{.clock = clock, .away = {}});
-  for (auto const& owners : plan.owners) {
-    route.away.push_back(cache::encode_route(owners, state_.me, *outgoing.bytes));
+  auto& route = outgoing.routes.emplace_back(Route{.clock = plan.clock, .away = {}, .moved = {}});
+  for (auto const& [before, in_step] : plan.owners) {
+    std::vector<Rank> const home(before.size(), state_.me);
+    route.away.push_back(cache::encode_route(before, home, state_.ranks, *outgoing.bytes));
+    route.moved.push_back(cache::encode_route(in_step, before, state_.ranks, *outgoing.bytes));
   }
   return outgoing;
 }

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A home's plan for the batches that ranks announce to it: which rank owns each row. Owners of rows that are away get
-// the keys as forwards, and readers get routes.
+// A home's plan for the batches that ranks announce to it: which rank owns each row before the step of a batch and in
+// it. Owners of rows that are away get the keys as forwards, and readers get routes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "cache/placement/key_uses.hpp"
 #include "cache/protocol/round_state.hpp"
 #include "cache/wire/key_dictionary.hpp"
 
 namespace gpups::cache {
-
-// The keys of one part of a batch, in the order of its list.
-struct PartKeys {
-  TableId table{};
-  std::vector<Key> keys;
-};
 
 // Forwards to one owner, with their keys in the format of key_coding.hpp.
 struct OutgoingForwards {
@@ -38,37 +35,63 @@ class HomePlanner {
   // `state` must outlive this object.
   explicit HomePlanner(RoundState& state) : state_(state) {}
 
-  // The rows of one batch with this home. `here` has the keys of the rows that this rank owns, by part.
+  // The keys of a batch that one rank owns, by role and part. Roles without keys have no parts.
+  using KeysByRole = std::array<std::vector<PartKeys>, 4>;
+  // The rows of one batch with this home. Those that this rank owns itself are in the order of the intent.
   struct Plan {
-    std::vector<PartKeys> here;
-    std::vector<std::vector<Rank>> owners;           // by part: of each key of the list
-    std::map<Rank, std::vector<PartKeys>> forwards;  // by owner, without the reader: by part, ascending
-    bool any_away = false;
+    Rank reader{};
+    Clock clock{};
+    std::vector<PartKeys> reads;                           // this rank sends their values
+    std::optional<std::vector<PartKeys>> other_updates{};  // it gets their gradients; nullopt: those of `reads`
+    std::vector<PartKeys> moves{};                         // it passes them to the reader; or empty
+    std::vector<RowOwners> owners{};                       // by part: of each key of the intent
+    std::map<Rank, KeysByRole> forwards{};                 // by owner, without the reader: ascending
+    bool any_away = false;                                 // another rank owns some of the rows
   };
-  // Decides where the rows of a reader's batch are read. Returns nullopt if this rank owns all of them.
-  std::optional<Plan> plan(Rank reader, std::vector<PartKeys> const& parts);
 
-  // Queues a plan for the next refresh phase.
-  void queue(Rank reader, Clock clock, Plan plan);
+  // Adds a batch that is announced in time, for plan().
+  void announce(Rank reader, Clock clock, std::vector<PartKeys> parts);
+  // Decides where the rows of all batches of a step are, and queues forwards and routes for the next refresh phase.
+  // Call it once for each step, two steps before.
+  std::vector<Plan> plan(Clock clock);
+  // Returns true if the step is planned: then late fetches for it can be planned, too.
+  bool is_planned(Clock clock) const { return clock <= std::max(planned_, state_.round.clock() + 1); }
+  // Finds the owners of the rows of a late fetch. REQUIRES: the step is planned.
+  Plan plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const;
+
   // Return what is queued, by receiving rank, and clear it. wait_take_forwards() encodes the keys, with the
   // dictionaries of the owners.
   std::map<Rank, OutgoingForwards> wait_take_forwards();
   std::map<Rank, OutgoingRoutes> take_routes();
 
   // Encode a plan for a late fetch, which is not ordered with the rounds.
-  static OutgoingForwards wait_encode_late(Stream& host, Rank reader, Clock clock, std::vector<PartKeys> const& parts);
-  OutgoingRoutes encode_route(Clock clock, Plan const& plan) const;
+  static OutgoingForwards wait_encode_late(Stream& host, Plan const& plan, KeysByRole const& keys);
+  OutgoingRoutes encode_route(Plan const& plan) const;
+
+  // Returns the number of rows with this home that have moved to another owner while training.
+  std::uint64_t moves() const { return moves_; }
 
  private:
-  struct QueuedForward {
+  struct AnnouncedBatch {
     Rank reader{};
-    Clock clock{};
     std::vector<PartKeys> parts;
   };
+  struct QueuedForwards {
+    Rank reader{};
+    Clock clock{};
+    KeysByRole keys;
+  };
+  void move_rows(Clock clock, std::vector<AnnouncedBatch> const& batches);
+  RowOwners owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const;
+  Plan make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts, std::vector<RowOwners> owners) const;
 
   RoundState& state_;
-  std::map<Rank, std::vector<QueuedForward>> forwards_;  // by owner
-  std::map<Rank, OutgoingRoutes> routes_;                // by reader
+  std::map<Clock, std::vector<AnnouncedBatch>> announced_;
+  std::vector<KeyUses> uses_;  // by table
+  Clock planned_{-1};
+  std::uint64_t moves_ = 0;
+  std::map<Rank, std::vector<QueuedForwards>> forwards_;  // by owner
+  std::map<Rank, OutgoingRoutes> routes_;                 // by reader
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
 #include "kernels/upload.hpp"
@@ -15,9 +16,29 @@ namespace {
 // Returns the intent for one home; it has no parts if no row of the batch has this home.
 Intent intent_for(Rank home, PreparedBatch::Impl const& batch) {
   Intent intent{.clock = batch.clock, .parts = {}};
-  if (!has_list(batch, home)) return intent;
-  for (auto const& part : batch.parts) intent.parts.push_back({part.table, part.list_size(home)});
+  if (!has_list(batch, &PreparedPart::reads, home)) return intent;
+  for (auto const& part : batch.parts) intent.parts.push_back({part.table, part.reads.size_of(home)});
   return intent;
+}
+
+// Adds the keys of all parts, in ascending order. to: the same parts, with other keys.
+void add_keys(std::vector<PartKeys>& to, std::vector<PartKeys> const& parts) {
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    to[p].keys.insert(to[p].keys.end(), parts[p].keys.begin(), parts[p].keys.end());
+    sort_keys(to[p].keys);
+  }
+}
+
+// Takes the keys of a list that a home has forwarded.
+void take_forward(HomeList& list, RowRole role, std::vector<PartKeys> const& parts) {
+  list.keys_received = true;
+  bool const both = role == RowRole::kReadAndUpdate;
+  if ((role == RowRole::kRead || role == RowRole::kUpdate) && !list.other_updates) list.other_updates = list.reads;
+  if (both || role == RowRole::kRead) add_keys(list.reads, parts);
+  if ((both || role == RowRole::kUpdate) && list.other_updates) add_keys(*list.other_updates, parts);
+  if (role != RowRole::kMove) return;
+  if (list.moves.empty()) list.moves = without_keys(list.reads);
+  add_keys(list.moves, parts);
 }
 
 }  // namespace
@@ -58,7 +79,7 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
   std::vector<KeyEncoder::List> lists;
   std::vector<std::pair<Rank, std::size_t>> places;  // of each list: home and part
   for (Rank const home : state_.others()) {
-    if (!has_list(batch, home)) continue;
+    if (!has_list(batch, &PreparedPart::reads, home)) continue;
     auto& to = outgoing[home];
     to.intents.push_back(intent_for(home, batch));
     for (std::size_t p = 0; p < batch.parts.size(); ++p) {
@@ -80,7 +101,7 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
   }
   for (std::size_t p = 0; p < batch.parts.size(); ++p) {
-    kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].remote_positions, positions[p]);
+    kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].reads.positions, positions[p]);
   }
 }
 
@@ -103,8 +124,9 @@ void IntentExchange::check_clock(Rank from, Clock clock, Clock first, Clock last
       from, fmt::format("announced a batch of step {} at step {}", number(clock), number(state_.round.clock())));
 }
 
-// Adds the list that `sender` announces. Throws PeerError if it is invalid. Allocates no memory for its keys.
-void IntentExchange::add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late) {
+// Adds a list without its keys. Throws PeerError if it is invalid.
+void IntentExchange::add_list(AnnouncedList const& announced, Intent const& intent) {
+  auto const& [sender, reader, home, role, is_late] = announced;
   if (number(reader) >= static_cast<std::uint32_t>(state_.ranks) || reader == state_.me) {
     state_.throw_peer_error(sender, "announced a batch to itself");
   }
@@ -118,18 +140,24 @@ void IntentExchange::add_list(Rank sender, Rank reader, Rank home, Intent const&
     }
   }
   auto& batch = state_.reader_batches[{reader, intent.clock}];
-  if (batch.homes.contains(home)) state_.throw_peer_error(sender, "announced a batch twice");
+  auto const known = batch.homes.find(home);
+  if (known != batch.homes.end() && known->second.announced.contains(role)) {
+    state_.throw_peer_error(sender, "announced a batch twice");
+  }
   auto const has_same_parts = [&](HomeList const& list) {
-    return std::equal(list.parts.begin(), list.parts.end(), intent.parts.begin(), intent.parts.end(),
+    return std::equal(list.reads.begin(), list.reads.end(), intent.parts.begin(), intent.parts.end(),
                       [](auto const& a, auto const& b) { return a.table == b.table; });
   };
   if (!batch.homes.empty() &&
-      (batch.is_late != is_late || !batch.parts.empty() || !has_same_parts(batch.homes.begin()->second))) {
+      (batch.is_late != is_late || !batch.updates.empty() || !has_same_parts(batch.homes.begin()->second))) {
     state_.throw_peer_error(sender, "announced a batch with other parts than another rank");
   }
   batch.is_late = is_late;
   auto& list = batch.homes[home];
-  for (auto const& part : intent.parts) list.parts.push_back({.table = part.table, .keys = part.keys});
+  list.announced.insert(role);
+  if (list.reads.empty()) {
+    for (auto const& part : intent.parts) list.reads.push_back({part.table, {}});
+  }
   parts_ahead_[sender] += intent.parts.size();
 }
 
@@ -167,133 +195,70 @@ void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t si
   });
 }
 
-// Keeps the keys of a list until wait_find().
-void IntentExchange::take_list(ReceivedList list) {
-  auto& places = state_.reader_batches.at({list.reader, list.clock}).homes.at(list.home);
-  places.keys_received = true;
-  for (std::size_t p = 0; p < list.parts.size(); ++p) places.parts[p].keys = list.parts[p].keys.size();
-  received_.push_back(std::move(list));
-}
-
-// The lists of a table are found together, so their keys are one after another in memory.
-void IntentExchange::wait_find(kernels::HostReads& also) {
-  auto& stream = state_.stream;
-  struct Place {
-    ReceivedList const* list;
-    std::size_t part;
-  };
-  std::map<TableId, std::vector<Place>> places;
-  std::vector<Key> all;
-  std::size_t count = 0;
-  for (auto const& list : received_) {
-    for (std::size_t p = 0; p < list.parts.size(); ++p) {
-      places[list.parts[p].table].push_back({&list, p});
-      count += list.parts[p].keys.size();
-    }
-  }
-  all.reserve(count);
-  for (auto const& [table, of_table] : places) {
-    for (auto const& [list, p] : of_table)
-      all.insert(all.end(), list->parts[p].keys.begin(), list->parts[p].keys.end());
-  }
-  Array<Key> const keys(stream.device(), count);
-  kernels::upload<Key>(stream, keys, all);
-  auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
-
-  std::vector<TableShard::ShardLists> found;
-  std::size_t begin = 0;
-  for (auto const& [table, of_table] : places) {
-    auto& shard = state_.table(table);
-    std::size_t size = 0;
-    std::vector<std::size_t> ends;
-    for (auto const& [list, p] : of_table) {
-      std::size_t const first = begin + size, n = list->parts[p].keys.size();
-      auto& part = state_.reader_batches.at({list->reader, list->clock}).homes.at(list->home).parts[p];
-      part.ids = ids->view().slice(first, n);
-      part.ids_memory = ids;
-      if (shard.sends_deltas()) {
-        part.key_list = std::make_shared<Array<Key>>(stream.device(), n);
-        copy<Key>(stream, *part.key_list, keys.view().slice(first, n));
-      }
-      ends.push_back(size += n);
-    }
-    found.push_back({{&shard, keys.view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
-    begin += size;
-  }
-  auto const repeated = TableShard::wait_resolve_distinct(stream, found, also);
-  if (repeated) {
-    auto const place = std::next(places.begin(), static_cast<std::ptrdiff_t>(repeated->part))->second[repeated->list];
-    state_.throw_peer_error(place.list->sender,
-                            fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
-                                        found[repeated->part].shard->options().name));
-  }
-  received_.clear();
-}
-
 // Intents arrive with the round of an earlier step.
 void IntentExchange::receive(Rank from, Message const& message, std::function<void()> then) {
+  Clock const first = state_.round.clock() + (state_.placement.any_moved ? 2 : 1);
   for (auto const& intent : message.intents) {
-    check_clock(from, intent.clock, state_.round.clock() + 1, state_.round.clock() + kStepsAheadMax);
-    add_list(from, from, state_.me, intent, false);
+    check_clock(from, intent.clock, first, state_.round.clock() + kStepsAheadMax);
+    add_list({from, from, state_.me, RowRole::kReadAndUpdate, false}, intent);
   }
   receive_keys(from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
                [this, from, message, then = std::move(then)](std::string_view bytes) {
-                 std::vector<ReceivedList> lists;
                  for (auto const& intent : message.intents) {
                    auto parts = decode(from, intent, message.clock, &decoders_, bytes);
-                   if (auto plan = planner_.plan(from, parts)) {
-                     parts = std::move(plan->here);
-                     planner_.queue(from, intent.clock, std::move(*plan));
+                   if (state_.placement.any_moved) {
+                     planner_.announce(from, intent.clock, std::move(parts));
+                   } else {
+                     take_planned({.reader = from, .clock = intent.clock, .reads = std::move(parts)});
                    }
-                   lists.push_back({from, from, state_.me, intent.clock, std::move(parts)});
                  }
                  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
-                 for (auto& list : lists) take_list(std::move(list));
                  then();
                });
 }
 
+void IntentExchange::take_planned(HomePlanner::Plan const& plan) {
+  auto& list = state_.reader_batches.at({plan.reader, plan.clock}).homes.at(state_.me);
+  list.keys_received = true;
+  list.reads = plan.reads;
+  list.other_updates = plan.other_updates;
+  list.moves = plan.moves;
+}
+
 // The intent of a late fetch is for the step that its reader trains or ends, or the one after it. These are at most two
 // or three steps after the step that is applied here.
-void IntentExchange::receive_late(Rank from, Message const& message,
-                                  std::function<void(std::optional<HomePlanner::Plan>)> then) {
+void IntentExchange::receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then) {
   auto const& intent = message.intents[0];
   Clock const applied = state_.round.applied();
   check_clock(from, intent.clock, applied + 1, applied + (state_.placement.any_moved ? 3 : 2));
-  add_list(from, from, state_.me, intent, true);
+  add_list({from, from, state_.me, RowRole::kReadAndUpdate, true}, intent);
   receive_keys(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
                [this, from, intent, then = std::move(then)](std::string_view bytes) {
                  auto parts = decode(from, intent, intent.clock, nullptr, bytes);
                  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
-                 auto plan = planner_.plan(from, parts);
-                 take_list({from, from, state_.me, intent.clock, plan ? plan->here : std::move(parts)});
-                 kernels::HostReads none(state_.stream);
-                 wait_find(none);
-                 then(std::move(plan));
+                 then(std::move(parts));
                });
 }
 
 void IntentExchange::receive_forwards(Rank home, Message const& message, std::function<void()> then) {
   bool const is_late = message.kind == MessageKind::kLateForward;
-  for (auto const& [reader, intent] : message.forwards) {
+  for (auto const& [reader, role, intent] : message.forwards) {
     Clock const now = is_late ? state_.round.applied() : state_.round.clock();
     check_clock(home, intent.clock, now + (is_late ? 1 : 2), now + (is_late ? 3 : kStepsAheadMax));
-    add_list(home, reader, home, intent, is_late);
+    if (is_late && role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
+    add_list({home, reader, home, role, is_late}, intent);
   }
   auto const section = is_late ? tag(Section::kLateForwardKeys, message.forward_id, 0)
                                : tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
-  receive_keys(home, section, message.key_bytes,
-               [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
-                 std::vector<ReceivedList> lists;
-                 for (auto const& [reader, intent] : message.forwards) {
-                   auto parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
-                   for (auto& part : parts) sort_keys(part.keys);
-                   lists.push_back({home, reader, home, intent.clock, std::move(parts)});
-                 }
-                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
-                 for (auto& list : lists) take_list(std::move(list));
-                 then();
-               });
+  receive_keys(
+      home, section, message.key_bytes, [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
+        for (auto const& [reader, role, intent] : message.forwards) {
+          auto const parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
+          take_forward(state_.reader_batches.at({reader, intent.clock}).homes.at(home), role, parts);
+        }
+        if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+        then();
+      });
 }
 
 std::vector<Key> IntentExchange::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
@@ -315,7 +280,7 @@ void IntentExchange::end_step(Clock step) {
   for (auto const& [id, batch] : state_.reader_batches) {
     if (id.second > step) continue;
     for (auto const& [home, list] : batch.homes) {
-      parts_ahead_[home == state_.me ? id.first : home] -= list.parts.size();
+      parts_ahead_[home == state_.me ? id.first : home] -= list.reads.size() * list.announced.size();
     }
   }
   std::erase_if(state_.reader_batches, [step](auto const& batch) { return batch.first.second <= step; });

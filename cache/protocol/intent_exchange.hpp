@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intents of batches: announces the keys of this rank's batches to their homes, and finds the rows of the keys that
-// other ranks announce, or that homes forward because this rank owns the rows.
+// The intents of batches: announces the keys of this rank's batches to their homes, and receives the keys that other
+// ranks announce, or that homes forward because this rank owns the rows.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,7 @@ class IntentExchange {
   // Both references must outlive this object.
   IntentExchange(RoundState& state, HomePlanner& planner) : state_(state), planner_(planner) {}
 
-  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::remote_positions. keys: of the
-  // batch.
+  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::reads. keys: of the batch.
   void wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys);
   // Returns the intents of a late fetch by home, which are not queued. Late fetches do not use the key dictionary,
   // because they are not ordered with the rounds.
@@ -44,18 +43,15 @@ class IntentExchange {
   // Sends the encoded keys of intents.
   void send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
 
-  // Receives the intents of a message of the gradient phase, and queues forwards and routes for the rows that this rank
-  // does not own. Then calls `then`. wait_find() finds the rows that it owns.
+  // Receives the intents of a message of the gradient phase, and then calls `then`. If rows move, they wait for the
+  // plan of their step.
   void receive(Rank from, Message const& message, std::function<void()> then);
-  // The same for a late fetch. then: called with the keys of all rows, by part; only those of rows that this rank owns
-  // have been found.
-  void receive_late(Rank from, Message const& message, std::function<void(std::optional<HomePlanner::Plan>)> then);
-  // Receives the forwards of a message, and then calls `then`. wait_find() finds their rows.
+  // Takes the rows of another rank's batch that this home owns.
+  void take_planned(HomePlanner::Plan const& plan);
+  // Receives the intent of a late fetch. then: called with its keys, of which take_planned() takes those of this rank.
+  void receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then);
+  // Receives the forwards of a message, and then calls `then`.
   void receive_forwards(Rank home, Message const& message, std::function<void()> then);
-
-  // Finds or reserves the rows of the lists that have been received, all together. also: see
-  // TableShard::wait_resolve().
-  void wait_find(kernels::HostReads& also);
 
   // Throws PeerError if a rank has ended `step` without the keys of a batch that it announced for this step.
   void require_keys(Clock step) const;
@@ -71,18 +67,17 @@ class IntentExchange {
 
   void wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
                    std::map<Rank, OutgoingIntents>& outgoing);
-  void add_list(Rank sender, Rank reader, Rank home, Intent const& intent, bool is_late);
+  // A list of keys that a rank announces, or a home forwards.
+  struct AnnouncedList {
+    Rank sender, reader, home;
+    RowRole role;
+    bool is_late;
+  };
+  void add_list(AnnouncedList const& list, Intent const& intent);
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
   std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
                                std::string_view& bytes);
   void receive_keys(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
-  // The keys of one list, whose rows are to be found.
-  struct ReceivedList {
-    Rank sender, reader, home;
-    Clock clock;
-    std::vector<PartKeys> parts;
-  };
-  void take_list(ReceivedList list);
   KeyEncoder& encoder_for(Rank home, TableId table);
 
   RoundState& state_;
@@ -91,7 +86,6 @@ class IntentExchange {
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
   Dictionaries decoders_;                    // of intents, by reader
   Dictionaries forward_decoders_;            // by home
-  std::vector<ReceivedList> received_;       // whose rows are not found yet
   std::map<Rank, std::size_t> parts_ahead_;  // by sender: number of parts in RoundState::reader_batches
 };
 

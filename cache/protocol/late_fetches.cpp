@@ -6,22 +6,21 @@
 
 namespace gpups::cache {
 
+void LateFetches::when(std::function<bool()> task) {
+  if (!task()) waiting_.push_back(std::move(task));
+}
+
+void LateFetches::wait_continue() {
+  for (auto& task : std::exchange(waiting_, {})) when(std::move(task));
+}
+
 // -- requests of this rank --
 
-void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own, HostKeys const& keys) {
+void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own, HostKeys const& keys) {
   pending.sent = pending.is_late = true;
   Clock const clock = pending.batch->clock;
-  if (own) {
-    auto const id = next_fetch_++;
-    auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
-    pending.routes[state_.me] = own->owners;
-    expect_owners(fetch, pending);
-    forward(state_.me, id, clock, *own);
-    for (auto const& [owner, parts] : own->forwards) {
-      for (auto const& part : parts) keys_ += part.keys.size();
-    }
-    ++pending.fetches;
-  }
+  ++pending.fetches;  // until try_read() has read the routes
+  unread_.insert(clock);
   for (auto const& [home, outgoing] : intents_.wait_encode_late(*pending.batch, keys)) {
     auto const id = next_fetch_++;
     fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
@@ -34,7 +33,34 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::optional<HomePlanner::P
                                  .key_bytes = outgoing.bytes->size()});
     intents_.send_keys(home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
   }
-  try_read(clock);
+  if (state_.placement.any_moved) {
+    unplanned_.insert(clock);
+    when([this, clock, own] {
+      if (!planner_.is_planned(clock)) return false;
+      plan_own(clock, own);
+      return true;
+    });
+  }
+  when([this, clock] { return try_read(clock); });
+}
+
+// Requests the rows of this home that are away.
+void LateFetches::plan_own(Clock clock, std::vector<PartKeys> const& own) {
+  unplanned_.erase(clock);
+  auto const plan = planner_.plan_late(state_.me, clock, own);
+  if (!plan.any_away) return;
+  auto& pending = state_.batches.at(clock);
+  pending.routes[state_.me] = plan.owners;
+  auto const id = next_fetch_++;
+  auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
+  expect_owners(fetch, pending);
+  ++pending.fetches;
+  for (auto const& [owner, roles] : plan.forwards) {
+    for (auto const& parts : roles) {
+      for (auto const& part : parts) keys_ += part.keys.size();
+    }
+  }
+  forward(id, plan);
 }
 
 // Adds the other owners of a fetch to the ranks that must answer.
@@ -42,7 +68,7 @@ void LateFetches::expect_owners(Fetch& fetch, PendingBatch const& pending) {
   auto const route = pending.routes.find(fetch.home);
   if (route == pending.routes.end()) return;
   for (auto const& owners : route->second) {
-    for (Rank const owner : owners) {
+    for (Rank const owner : owners.in_step) {
       if (owner != fetch.home && owner != state_.me) fetch.unanswered.insert(owner);
     }
   }
@@ -62,25 +88,39 @@ void LateFetches::on_answer(Rank from, Message const& message) {
     state_.throw_peer_error(from, "answered a late fetch twice");
   }
   answers.push_back({from, message.id, message.sent});
-  if (!from_home) return try_read(message.clock);
+  if (!from_home) return when([this, clock = message.clock] { return try_read(clock); });
   router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
     auto& fetch = fetches_.at(id);
     fetch.routed = true;
     expect_owners(fetch, state_.batches.at(fetch.clock));
-    try_read(fetch.clock);
+    when([this, clock = fetch.clock] { return try_read(clock); });
   });
 }
 
-// Reads the answers for a batch, if all of its homes have sent their routes.
-void LateFetches::try_read(Clock clock) {
-  auto& pending = state_.batches.at(clock);
+// Reads the answers for a batch, if all of its homes have sent their routes. If rows move, those of this rank are known
+// when the step before is complete. Returns false if it must be called again later, other than for an answer.
+bool LateFetches::try_read(Clock clock) {
+  auto const place = state_.batches.find(clock);
+  if (place == state_.batches.end()) return true;
+  auto& pending = place->second;
+  if (unplanned_.contains(clock) || (state_.placement.any_moved && state_.round.clock() < clock)) return false;
   if (std::any_of(fetches_.begin(), fetches_.end(),
                   [=](auto const& fetch) { return fetch.second.clock == clock && !fetch.second.routed; })) {
-    return;
+    return true;
   }
   if (!pending.routed) router_.wait_route(pending);
   for (auto const& answer : std::exchange(answers_[clock], {})) read(answer);
   answers_.erase(clock);
+  if (unread_.erase(clock) > 0) finish_one(clock);
+  return true;
+}
+
+// Ends one of the fetches that a batch waits for.
+void LateFetches::finish_one(Clock clock) {
+  auto& pending = state_.batches.at(clock);
+  if (--pending.fetches > 0) return;
+  values_.wait_decode(pending);
+  arrived_(clock);
 }
 
 void LateFetches::read(Answer const& answer) {
@@ -95,10 +135,7 @@ void LateFetches::read(Answer const& answer) {
                     if (!place->second.unanswered.empty()) return;
                     Clock const clock = place->second.clock;
                     fetches_.erase(place);
-                    auto& pending = state_.batches.at(clock);
-                    if (--pending.fetches > 0) return;
-                    values_.wait_decode(pending);
-                    arrived_(clock);
+                    finish_one(clock);
                   });
 }
 
@@ -113,12 +150,12 @@ std::vector<Rank> LateFetches::pending_peers(Clock step) const {
 // -- requests of other ranks --
 
 // Sends the keys of rows that are away to their owners, which answer the reader.
-void LateFetches::forward(Rank reader, std::uint64_t id, Clock clock, HomePlanner::Plan const& plan) {
-  for (auto const& [owner, parts] : plan.forwards) {
-    auto const outgoing = HomePlanner::wait_encode_late(state_.on_host, reader, clock, parts);
+void LateFetches::forward(std::uint64_t id, HomePlanner::Plan const& plan) {
+  for (auto const& [owner, keys] : plan.forwards) {
+    auto const outgoing = HomePlanner::wait_encode_late(state_.on_host, plan, keys);
     auto const forward_id = next_forward_++;
     state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
-                                  .clock = clock,
+                                  .clock = plan.clock,
                                   .id = id,
                                   .forward_id = forward_id,
                                   .forwards = outgoing.forwards,
@@ -132,16 +169,18 @@ void LateFetches::on_request(Rank from, Message const& message) {
   if (message.intents.size() != 1 || message.intents[0].clock != message.clock) {
     state_.throw_peer_error(from, "sent a late fetch without its keys");
   }
-  intents_.receive_late(from, message, [this, from, message](std::optional<HomePlanner::Plan> plan) {
-    OutgoingRoutes routes;
-    if (plan) {
-      forward(from, message.id, message.clock, *plan);
-      routes = planner_.encode_route(message.clock, *plan);
-    }
-    wait_answer({.of = {from, message.clock},
-                 .home = state_.me,
-                 .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
-                routes);
+  intents_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
+    when([this, from, id = message.id, clock = message.clock, keys] {
+      if (!planner_.is_planned(clock)) return false;
+      auto const plan = planner_.plan_late(from, clock, keys);
+      intents_.take_planned(plan);
+      forward(id, plan);
+      answer_in_time({.of = {from, clock},
+                      .home = state_.me,
+                      .answer = {.kind = MessageKind::kLateFetchReply, .clock = clock, .id = id}},
+                     plan.any_away ? planner_.encode_route(plan) : OutgoingRoutes());
+      return true;
+    });
   });
 }
 
@@ -150,27 +189,32 @@ void LateFetches::on_forward(Rank home, Message const& message) {
     state_.throw_peer_error(home, "forwarded a late fetch without its keys");
   }
   intents_.receive_forwards(home, message, [this, home, message] {
-    kernels::HostReads none(state_.stream);
-    intents_.wait_find(none);
-    wait_answer({.of = {message.forwards[0].reader, message.clock},
-                 .home = home,
-                 .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
-                {});
+    answer_in_time({.of = {message.forwards[0].reader, message.clock},
+                    .home = home,
+                    .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
+                   {});
   });
 }
 
-// Answers a request, now or when the step before it is applied.
-void LateFetches::wait_answer(LateRequest request, OutgoingRoutes const& routes) {
-  if (state_.round.applied() < request.of.second - 1) return waiting_.emplace_back(std::move(request), routes), void();
-  request.answer.routes = routes.routes;
-  request.answer.route_bytes = routes.bytes->size();
-  values_.wait_send_late(request.of, request.home, request.answer);
-  state_.messenger.send_data(state_.on_host, request.of.first, tag(Section::kLateRoutes, request.answer.id, 0),
-                             routes.bytes->data(), routes.bytes->size(), &Traffic::late_fetches, routes.bytes);
+// Answers a request, now or when the step before it is applied or, if rows move, complete.
+void LateFetches::answer_in_time(LateRequest const& request, OutgoingRoutes const& routes) {
+  when([this, request, routes] {
+    Clock const step = request.of.second;
+    if (state_.placement.any_moved ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
+    wait_answer(request, routes);
+    return true;
+  });
 }
 
-void LateFetches::wait_answer_waiting() {
-  for (auto& [request, routes] : std::exchange(waiting_, {})) wait_answer(std::move(request), routes);
+void LateFetches::wait_answer(LateRequest const& request, OutgoingRoutes const& routes) {
+  auto const& [reader, step] = request.of;
+  auto answer = request.answer;
+  answer.routes = routes.routes;
+  answer.route_bytes = routes.bytes->size();
+  auto const parts = finder_.wait_find_late(reader, state_.reader_batches.at(request.of).homes.at(request.home));
+  values_.wait_send_late(request.of, parts, answer);
+  state_.messenger.send_data(state_.on_host, reader, tag(Section::kLateRoutes, answer.id, 0), routes.bytes->data(),
+                             routes.bytes->size(), &Traffic::late_fetches, routes.bytes);
 }
 
 void LateFetches::on_message(Rank from, Message const& message) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Late fetches, for batches that were announced too late for the refreshes of a round. The reader requests the rows
 // from their homes at once. A home answers for the rows that it owns, and forwards the others to their owners, which
-// answer too. Each answers as soon as the step before the batch is applied there.
+// answer too. Each answers as soon as the step before the batch is applied there or, if rows move, complete.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "cache/protocol/batch_router.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
+#include "cache/protocol/row_finder.hpp"
 #include "cache/protocol/value_exchange.hpp"
 
 namespace gpups::cache {
@@ -21,22 +22,23 @@ namespace gpups::cache {
 class LateFetches {
  public:
   // arrived: called when all values of a batch have arrived, with its step. All references must outlive this object.
-  LateFetches(RoundState& state, IntentExchange& intents, HomePlanner& planner, BatchRouter& router,
+  LateFetches(RoundState& state, IntentExchange& intents, HomePlanner& planner, BatchRouter& router, RowFinder& finder,
               ValueExchange& values, std::function<void(Clock)> arrived)
       : state_(state),
         intents_(intents),
         planner_(planner),
         router_(router),
+        finder_(finder),
         values_(values),
         arrived_(std::move(arrived)) {}
 
-  // Requests the rows of a batch. own: the plan for the rows of this home; nullopt: this rank owns them. Waits for the
-  // stream.
-  void wait_fetch(PendingBatch& pending, std::optional<HomePlanner::Plan> const& own, HostKeys const& keys);
+  // Requests the rows of a batch. own: the keys with this home, by part; empty if no row moves or has moved. Waits for
+  // the stream.
+  void wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own, HostKeys const& keys);
   // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
   void on_message(Rank from, Message const& message);
-  // Answers the requests that waited until the step before theirs is applied, which it now is.
-  void wait_answer_waiting();
+  // Continues with requests that waited for a step to be planned, applied or complete. Call it after each.
+  void wait_continue();
 
   // Returns the ranks from which this rank waits for an answer for `step`.
   std::vector<Rank> pending_peers(Clock step) const;
@@ -64,24 +66,32 @@ class LateFetches {
     Message answer;
   };
 
-  void forward(Rank reader, std::uint64_t id, Clock clock, HomePlanner::Plan const& plan);
+  // Does something now or, if it returns false, again in wait_continue().
+  void when(std::function<bool()> task);
+  void plan_own(Clock clock, std::vector<PartKeys> const& own);
+  void forward(std::uint64_t id, HomePlanner::Plan const& plan);
   void on_request(Rank from, Message const& message);
   void on_forward(Rank home, Message const& message);
   void on_answer(Rank from, Message const& message);
-  void wait_answer(LateRequest request, OutgoingRoutes const& routes);
+  void wait_answer(LateRequest const& request, OutgoingRoutes const& routes);
+  void answer_in_time(LateRequest const& request, OutgoingRoutes const& routes);
   void expect_owners(Fetch& fetch, PendingBatch const& pending);
-  void try_read(Clock clock);
+  void finish_one(Clock clock);
+  bool try_read(Clock clock);
   void read(Answer const& answer);
 
   RoundState& state_;
   IntentExchange& intents_;
   HomePlanner& planner_;
   BatchRouter& router_;
+  RowFinder& finder_;
   ValueExchange& values_;
   std::function<void(Clock)> arrived_;
   std::map<std::uint64_t, Fetch> fetches_;  // by number
   std::map<Clock, std::vector<Answer>> answers_;
-  std::vector<std::pair<LateRequest, OutgoingRoutes>> waiting_;  // until the step before theirs is applied here
+  std::vector<std::function<bool()>> waiting_;
+  // Steps of late batches of this rank whose rows with this home are not planned, and whose routes are not read.
+  std::set<Clock> unplanned_, unread_;
   std::uint64_t next_fetch_ = 0, next_forward_ = 0;
   std::uint64_t keys_ = 0;
 };

@@ -135,8 +135,11 @@ void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr
   ++request->missing;
   request->unanswered.push_back(target);
   auto const keys = request->keys_of(target);
-  messenger_.send(target,
-                  {.kind = request_kind(request->kind), .id = id, .table = request->table, .keys = keys.size()});
+  messenger_.send(target, {.kind = request_kind(request->kind),
+                           .clock = round_.clock(),
+                           .id = id,
+                           .table = request->table,
+                           .keys = keys.size()});
   messenger_.send_data(stream_, target, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
                        &Traffic::lookups, request);
   if (request->kind != Kind::kAssign) return;
@@ -248,9 +251,9 @@ void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::share
 void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std::function<void()> then) {
   auto const& directory = placement_.directories[number(rows.table)];
   bool const by_owner = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
-  if (by_owner && !directory.empty()) {
+  if (by_owner && placement_.any_moved) {
     auto const keys = to_host(stream_, rows.keys);
-    auto const owners = directory.owners(View<Key const>(keys), me_);
+    auto const owners = directory.owners(View<Key const>(keys), me_, round_.clock());
     if (std::any_of(owners.begin(), owners.end(), [this](Rank owner) { return owner != me_; })) {
       return wait_serve_away(kind, rows, owners, std::move(then));
     }
@@ -291,7 +294,7 @@ void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows)
 void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
   for (Key const key : to_host(stream_, rows.keys)) {
-    auto const known = placement_.directories[number(rows.table)].find(key);
+    auto const known = placement_.directories[number(rows.table)].find(key, round_.clock());
     auto const entry = known.value_or(Directory::Entry{.owner = me_});
     auto const since = static_cast<std::uint64_t>(number(entry.since));
     words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
@@ -360,7 +363,15 @@ bool RequestHandler::idle() const {
 void RequestHandler::on_message(Rank from, Message const& message) {
   if (from == me_) throw_peer_error(from, "sent a message to itself");
   if (message.kind == MessageKind::kGather) return on_gather(from, message);
-  kind_of(message) ? serve(from, message) : on_reply(from, message);
+  if (!kind_of(message)) return on_reply(from, message);
+  if (message.clock > round_.clock() + 1) throw_peer_error(from, "requested rows of a step that is not complete");
+  // Rows that move arrive with the end of the step before.
+  if (placement_.any_moved && message.clock > round_.clock()) return early_.emplace_back(from, message), void();
+  serve(from, message);
+}
+
+void RequestHandler::serve_early() {
+  for (auto const& [from, message] : std::exchange(early_, {})) serve(from, message);
 }
 
 }  // namespace gpups::cache

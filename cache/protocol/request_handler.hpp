@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "cache/placement/directory.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_claims.hpp"
 #include "cache/protocol/row_request.hpp"
 #include "cache/protocol/store_messenger.hpp"
-#include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 
 namespace gpups::cache {
@@ -55,6 +55,8 @@ class RequestHandler {
   bool idle() const;
   // Handles a message of kind kGather, or a request for rows or its reply.
   void on_message(Rank from, Message const& message);
+  // Serves the requests that arrived before the step that they are for. Call it when a step is complete.
+  void serve_early();
 
  private:
   // Rows that a rank requests from this rank: the arrays of its request, or copies of them.
@@ -104,6 +106,7 @@ class RequestHandler {
   std::map<std::uint64_t, PendingGather> gathers_;
   std::vector<std::uint64_t> gathers_of_;  // by rank: number of gathers that it has started
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;
+  std::vector<std::pair<Rank, Message>> early_;
   std::optional<RowRequest::Kind> allowed_;
   std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;
   std::uint64_t next_id_ = 0;

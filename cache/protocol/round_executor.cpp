@@ -27,35 +27,31 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
       router_(state_),
       intents_(state_, planner_),
       residuals_(state_, intents_),
+      finder_(state_),
       gradients_(state_, residuals_),
       values_(state_, residuals_),
-      late_fetches_(state_, intents_, planner_, router_, values_, [this](Clock clock) { check_ready(clock); }) {}
+      moves_(state_),
+      late_fetches_(state_, intents_, planner_, router_, finder_, values_,
+                    [this](Clock clock) { check_ready(clock); }) {}
 
 // -- batches --
 
-// Plans the rows of this rank's batch whose home is this rank. Returns nullopt if it owns all of them.
-std::optional<HomePlanner::Plan> RoundExecutor::plan_own(PreparedBatch::Impl const& batch, HostKeys const& keys) {
-  if (!state_.placement.any_moved) return std::nullopt;
-  std::vector<PartKeys> mine;
-  for (auto const& part : batch.parts) {
-    auto const own = keys.of(part.keys_at(state_.me));
-    mine.push_back({part.table, {own.begin(), own.end()}});
-  }
-  return planner_.plan(state_.me, mine);
+void RoundExecutor::set_policy(PlacementPolicy policy) {
+  if (state_.ranks == 1 || policy == PlacementPolicy::kStatic) return;
+  state_.policy = policy;
+  state_.placement.any_moved = true;
 }
 
 void RoundExecutor::announce(BatchPtr const& batch) {
   auto& placement = state_.placement;
-  std::size_t remote = 0;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
-    part.remote_positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
-    part.lists.assign(1, 0);
+    part.reads.positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
+    part.reads.first.assign(1, 0);
     for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(state_.ranks); ++q) {
       auto const rows = Rank{q} == state_.me ? 0 : part.rows_at(Rank{q});
-      part.lists.push_back(part.lists.back() + static_cast<std::uint32_t>(rows));
+      part.reads.first.push_back(part.reads.first.back() + static_cast<std::uint32_t>(rows));
     }
-    remote += part.remote_positions.size();
   }
   auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch});
   GPUPS_ASSERT(added);
@@ -64,23 +60,33 @@ void RoundExecutor::announce(BatchPtr const& batch) {
   HostKeys const keys(*batch, reads);
   if (placement.any_moved) {
     reads.wait();
+    announce_moving(pending, keys);
   } else {
     router_.wait_route(pending, reads);
-  }
-  auto const own = plan_own(*batch, keys);
-  if (remote == 0 && !own) {
-    pending.sent = true;
-    if (!pending.routed) router_.wait_route(pending);
-  } else if (batch->clock <= state_.round.next_in() + (placement.any_moved ? 1 : 0)) {
-    late_fetches_.wait_fetch(pending, own, keys);
-  } else {
-    intents_.wait_queue(*batch, keys);
-    if (own) {
-      pending.routes[state_.me] = own->owners;
-      planner_.queue(state_.me, batch->clock, *own);
+    bool const is_remote =
+        std::any_of(batch->parts.begin(), batch->parts.end(), [](auto const& part) { return part.reads.size() > 0; });
+    if (!is_remote) {
+      pending.sent = true;
+    } else if (batch->clock <= state_.round.next_in()) {
+      late_fetches_.wait_fetch(pending, {}, keys);
+    } else {
+      intents_.wait_queue(*batch, keys);
     }
   }
   check_ready(batch->clock);
+}
+
+// Announces a batch whose rows may be away from their homes: the plan of its step routes it.
+void RoundExecutor::announce_moving(PendingBatch& pending, HostKeys const& keys) {
+  auto& batch = *pending.batch;
+  std::vector<PartKeys> own;
+  for (auto const& part : batch.parts) {
+    auto const of_home = keys.of(part.keys_at(state_.me));
+    own.push_back({part.table, {of_home.begin(), of_home.end()}});
+  }
+  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own, keys);
+  intents_.wait_queue(batch, keys);
+  planner_.announce(state_.me, batch.clock, std::move(own));
 }
 
 void RoundExecutor::check_ready(Clock clock) {
@@ -213,7 +219,7 @@ void RoundExecutor::apply() {
   intents_.require_keys(step);
   kernels::HostReads arrived(state_.stream);
   if (!rejected) gradients_.find(arrived);
-  intents_.wait_find(arrived);
+  finder_.wait_find(step, arrived);
   if (!rejected) gradients_.check_found();
   residuals_.wait_begin_apply(rejected);
   std::deque<FlushedSums> flushed;
@@ -230,30 +236,40 @@ void RoundExecutor::apply() {
   std::vector<std::uint32_t> bad_rows;
   kernels::HostReads applied(state_.stream);
   applied.add<std::uint32_t>(bad_rows_there.view(), bad_rows);
+  finder_.read_repeated(applied);
   values_.find_existing(step + 1, applied);
+  moves_.find_leaving(step + 1, applied);
   applied.wait();
+  finder_.check_found();
   TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
   residuals_.end_apply(rejected);
   intents_.end_step(step);
-  late_fetches_.wait_answer_waiting();
+  late_fetches_.wait_continue();
 }
 
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
-  values_.wait_pack(state_.round.clock() + 1);
+  Clock const next = state_.round.clock() + 1;
+  values_.wait_pack(next);
+  moves_.pack(next);
+  plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();
   for (Rank const peer : state_.others()) {
     auto const& forwards = all_forwards[peer];
     auto const& routes = all_routes[peer];
-    Message const message{.kind = MessageKind::kRefreshPhase,
-                          .clock = state_.round.clock(),
-                          .forwards = forwards.forwards,
-                          .key_bytes = forwards.bytes->size(),
-                          .routes = routes.routes,
-                          .route_bytes = routes.bytes->size()};
-    if (!values_.send(peer, message)) state_.messenger.send(peer, message);
+    Message message{.kind = MessageKind::kRefreshPhase,
+                    .clock = state_.round.clock(),
+                    .forwards = forwards.forwards,
+                    .key_bytes = forwards.bytes->size(),
+                    .routes = routes.routes,
+                    .route_bytes = routes.bytes->size()};
+    values_.fill_in(peer, message);
+    moves_.fill_in(peer, message);
+    state_.messenger.send(peer, message);
+    values_.send(peer, next);
+    moves_.send(peer, next);
     state_.messenger.send_data(state_.on_host, peer, tag(Section::kForwardKeys, state_.step(), 0),
                                forwards.bytes->data(), forwards.bytes->size(), &Traffic::intents, forwards.bytes);
     state_.messenger.send_data(state_.on_host, peer, tag(Section::kRoutes, state_.step(), 0), routes.bytes->data(),
@@ -261,17 +277,36 @@ void RoundExecutor::send_refresh_phase() {
   }
 }
 
+// Plans the batches of a step, if rows move or have moved.
+void RoundExecutor::plan(Clock step) {
+  if (!state_.placement.any_moved) return;
+  for (auto const& plan : planner_.plan(step)) {
+    if (plan.reader != state_.me) {
+      intents_.take_planned(plan);
+    } else if (plan.any_away) {
+      state_.batches.at(step).routes[state_.me] = plan.owners;
+    }
+  }
+  late_fetches_.wait_continue();
+}
+
 void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   auto const found = state_.batches.find(state_.round.clock() + 1);
-  bool const expected = found != state_.batches.end() && found->second.routed && !found->second.is_late &&
-                        found->second.sent && has_list(*found->second.batch, from);
-  if (expected != (message.parts > 0)) {
+  bool const in_time = found != state_.batches.end() && found->second.routed && !found->second.is_late;
+  bool const reads = in_time && has_list(*found->second.batch, &PreparedPart::reads, from);
+  bool const gets_rows = in_time && has_list(*found->second.batch, &PreparedPart::arriving, from);
+  if (reads != (message.parts > 0) || gets_rows == message.moved.empty()) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
-  auto const taken = countdown_callback(3, [this, from] { state_.round.on_data_received(from); });
-  if (expected) {
+  auto const taken = countdown_callback(4, [this, from] { state_.round.on_data_received(from); });
+  if (reads) {
     auto const values = tag(Section::kValues, state_.step() + 1, 0);
     values_.receive(from, found->second, values, std::nullopt, message.sent, taken);
+  } else {
+    taken();
+  }
+  if (gets_rows) {
+    moves_.receive(from, found->second, message.moved, taken);
   } else {
     taken();
   }
@@ -286,17 +321,20 @@ void RoundExecutor::complete() {
     for (auto& part : state_.current->parts) part.end_step();
   }
   state_.current = nullptr;
-  kernels::HostReads none(state_.stream);
-  intents_.wait_find(none);  // forwards
   auto const next = state_.batches.find(state_.round.clock());
-  if (next != state_.batches.end() && !next->second.values.empty() && !next->second.is_late) {
-    values_.wait_decode(next->second);
+  if (next != state_.batches.end() && next->second.routed && !next->second.is_late) {
+    kernels::HostReads arrived(state_.stream);
+    moves_.find_arrived(next->second, arrived);
+    values_.wait_decode(next->second, arrived);
+    moves_.write(next->second);
   }
   TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
-  // Homes have routed the batches that were sent to them in this round.
+  // Homes have planned the batches of the step after the next, whose routes have arrived.
   for (auto& [clock, pending] : state_.batches) {
-    if (pending.sent && !pending.routed && !pending.is_late) router_.wait_route(pending);
+    if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
+    router_.wait_route(pending);
   }
+  late_fetches_.wait_continue();
   on_complete(step, state_.round.all());
   check_ready(state_.round.clock());
   begin_round();

@@ -12,8 +12,10 @@
 #include "cache/protocol/home_planner.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/late_fetches.hpp"
+#include "cache/protocol/move_exchange.hpp"
 #include "cache/protocol/residual_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
+#include "cache/protocol/row_finder.hpp"
 #include "cache/protocol/value_exchange.hpp"
 
 namespace gpups::cache {
@@ -26,6 +28,8 @@ class RoundExecutor {
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
                 Directories& placement);
+  // Sets when rows move. Call it before the first batch.
+  void set_policy(PlacementPolicy policy);
 
   // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
   // fetches the values of the rows that this rank does not own at once (late fetch).
@@ -71,6 +75,8 @@ class RoundExecutor {
   // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks own.
   std::uint64_t late_keys() const { return late_fetches_.keys(); }
   std::uint64_t remote_keys() const { return state_.remote_keys; }
+  // Returns the number of rows that this rank has passed to other ranks while training.
+  std::uint64_t moved_rows() const { return moves_.rows(); }
 
  private:
   struct EndedStep {
@@ -84,10 +90,11 @@ class RoundExecutor {
   void receive_gradient_phase(Rank from, Message const& message);
   void apply();
   void send_refresh_phase();
+  void plan(Clock step);
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);
-  std::optional<HomePlanner::Plan> plan_own(PreparedBatch::Impl const& batch, HostKeys const& keys);
+  void announce_moving(PendingBatch& pending, HostKeys const& keys);
   std::string rejection_of(PreparedBatch::Impl const& batch, std::vector<std::uint32_t> const& wrong_numbers,
                            std::vector<std::uint32_t> const& bad_rows);
 
@@ -96,8 +103,10 @@ class RoundExecutor {
   BatchRouter router_;
   IntentExchange intents_;
   ResidualExchange residuals_;
+  RowFinder finder_;
   GradientExchange gradients_;
   ValueExchange values_;
+  MoveExchange moves_;
   LateFetches late_fetches_;
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next

@@ -27,9 +27,9 @@ View<Key const> HostKeys::of(View<Key const> keys) const {
   return View<Key const>(copied_).slice(static_cast<std::size_t>(keys.data() - keys_.data()), keys.size());
 }
 
-bool has_list(PreparedBatch::Impl const& batch, Rank rank) {
+bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
-                     [=](auto const& part) { return part.list_size(rank) > 0; });
+                     [=](auto const& part) { return (part.*lists).size_of(rank) > 0; });
 }
 
 void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
@@ -44,59 +44,39 @@ Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t 
   return keys;
 }
 
-namespace {
-
-// Returns the elements of all arrays.
-template <class T>
-Array<T> concatenate(Stream& stream, std::vector<View<T const>> const& pieces) {
-  std::size_t size = 0;
-  for (auto const& piece : pieces) size += piece.size();
-  Array<T> all(stream.device(), size);
-  std::size_t at = 0;
-  for (auto const& piece : pieces) {
-    copy<T>(stream, all.view().slice(at, piece.size()), piece);
-    at += piece.size();
-  }
-  return all;
+std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts) {
+  std::vector<PartKeys> empty;
+  for (auto const& part : parts) empty.push_back({part.table, {}});
+  return empty;
 }
 
-ReaderPart join_part(Stream& stream, std::map<Rank, HomeList>& homes, std::size_t part) {
-  ReaderPart joined;
-  if (homes.size() == 1) {
-    static_cast<ListPart&>(joined) = std::move(homes.begin()->second.parts[part]);
-    return joined;
-  }
-  std::vector<View<std::uint32_t const>> ids;
-  std::vector<View<Key const>> keys;
-  for (auto const& [home, list] : homes) {
-    auto const& piece = list.parts[part];
-    joined.table = piece.table;
-    joined.keys += piece.keys;
-    ids.push_back(piece.ids);
-    if (piece.key_list != nullptr) keys.push_back(*piece.key_list);
-  }
-  joined.ids_memory = std::make_shared<Array<std::uint32_t>>(concatenate(stream, ids));
-  joined.ids = *joined.ids_memory;
-  if (!keys.empty()) joined.key_list = std::make_shared<Array<Key>>(concatenate(stream, keys));
-  return joined;
+namespace {
+
+bool has_keys(std::vector<PartKeys> const& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](auto const& part) { return !part.keys.empty(); });
 }
 
 }  // namespace
 
-bool has_rows(ReaderBatch const& batch) {
-  for (auto const& [home, list] : batch.homes) {
-    if (std::any_of(list.parts.begin(), list.parts.end(), [](auto const& part) { return part.keys > 0; })) return true;
-  }
-  return false;
+bool has_reads(ReaderBatch const& batch) {
+  return std::any_of(batch.homes.begin(), batch.homes.end(),
+                     [](auto const& home) { return has_keys(home.second.reads); });
 }
 
-void join(Stream& stream, ReaderBatch& batch) {
-  if (!batch.parts.empty() || batch.homes.empty()) return;
-  for (std::size_t p = 0; p < batch.homes.begin()->second.parts.size(); ++p) {
-    batch.parts.push_back(join_part(stream, batch.homes, p));
-  }
-  for (auto& [home, list] : batch.homes) {
-    for (auto& part : list.parts) part.ids = {}, part.ids_memory = {}, part.key_list = {};
+bool has_moves(ReaderBatch const& batch) {
+  return std::any_of(batch.homes.begin(), batch.homes.end(),
+                     [](auto const& home) { return has_keys(home.second.moves); });
+}
+
+void join_updates(ReaderBatch& batch) {
+  if (!batch.updates.empty()) return;
+  for (auto const& [home, list] : batch.homes) {
+    auto const& parts = list.updates();
+    batch.updates.resize(parts.size());
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      batch.updates[p].table = parts[p].table;
+      batch.updates[p].keys += parts[p].keys.size();
+    }
   }
 }
 

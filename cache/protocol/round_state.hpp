@@ -6,20 +6,24 @@
 // the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
 // its rows by home. The rows that the home itself owns have the order of the intent or, if rows share scales
 // (cache/wire/row_format.hpp), the ascending order of their keys; the rows that are away always have that order.
+// Values come from the owners before the step, and gradients go to the owners in it: if rows move in the step, there is
+// a list for each, and one for the rows that move to the reader.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cache/batch/prepared_batch.hpp"
+#include "cache/placement/directory.hpp"
+#include "cache/protocol/moved_body.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/store_messenger.hpp"
 #include "cache/protocol/value_body.hpp"
-#include "cache/rows/directory.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
 #include "kernels/host_reads.hpp"
@@ -32,9 +36,21 @@ using BatchPtr = std::shared_ptr<PreparedBatch::Impl>;
 struct ReceivedValues {
   Rank from{};
   ValueBody body;
-  std::vector<PreparedPart::ListSlice> rows;  // of each part, in PreparedPart::remote_positions
-  std::vector<std::size_t> sent;              // of these, the rows whose values are in `bytes`
+  std::vector<RankLists::ListSlice> rows;  // of each part, in PreparedPart::reads
+  std::vector<std::size_t> sent;           // of these, the rows whose values are in `bytes`
   Array<std::uint8_t> bytes{};
+};
+
+// The rows that an owner passes to this rank with a batch.
+struct ArrivedRows {
+  Rank from{};
+  MovedBody body;
+  Array<std::uint8_t> bytes{};
+};
+
+// The owners of the rows of an intent's part, before the step of the batch and in it.
+struct RowOwners {
+  std::vector<Rank> before, in_step;
 };
 
 // A batch of this rank that is announced, and whose step is not complete.
@@ -42,11 +58,12 @@ struct PendingBatch {
   BatchPtr batch;
   bool sent = false;     // its intents were sent, with a round or as late fetches
   bool is_late = false;  // they were sent as late fetches
-  // From each home: the owner of each row of its intent, by part. No entry: it owns all of these rows itself.
-  std::map<Rank, std::vector<std::vector<Rank>>> routes{};
+  // From each home: the owners of the rows of its intent, by part. No entry: it owns all of these rows itself.
+  std::map<Rank, std::vector<RowOwners>> routes{};
   bool routed = false;                                    // the lists of owners are complete
   bool placed = false;                                    // rows that other ranks own have replicas
   std::vector<std::shared_ptr<ReceivedValues>> values{};  // that are not decoded, in the order of their headers
+  std::vector<std::shared_ptr<ArrivedRows>> arrived{};    // that are not decoded
   std::size_t fetches{};                                  // late fetches whose values have not arrived
 };
 
@@ -64,17 +81,25 @@ class HostKeys {
   std::vector<Key> copied_;
 };
 
-// The rows of one table that another rank reads from this rank at a clock.
+// The keys of one part of a batch, in the order of its list.
+struct PartKeys {
+  TableId table{};
+  std::vector<Key> keys;
+};
+// Returns the same parts, without keys.
+std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts);
+
+// The rows of one table in a list. Their numbers are found by RowFinder.
 struct ListPart {
   TableId table{};
-  std::uint64_t keys = 0;
   View<std::uint32_t const> ids{};
   std::shared_ptr<Array<std::uint32_t>> ids_memory{};  // which lists share
   std::shared_ptr<Array<Key>> key_list{};              // the keys, for tables with refresh compression
 };
 
-// A list of these rows in all parts of the reader's batch, and the gradients that the reader sends for them.
-struct ReaderPart : ListPart {
+// The rows of a list that a reader sends gradients for, and these gradients.
+struct UpdatedPart : ListPart {
+  std::size_t keys = 0;
   std::optional<ReceivedSums> sums{}, occurrences{};
   Matrix<std::int64_t> counts{};  // decoded occurrences
   // For tables with gradient compression:
@@ -83,16 +108,22 @@ struct ReaderPart : ListPart {
   Matrix<std::int64_t> decoded_sums{};                // (sent, dim)
 };
 
-// The rows of a list that have one home.
+// The keys of a reader's batch that have one home and this rank as an owner, by part.
 struct HomeList {
-  std::vector<ListPart> parts;
+  std::vector<PartKeys> reads;                         // this rank sends their values
+  std::optional<std::vector<PartKeys>> other_updates;  // it gets their gradients; nullopt: those of `reads`
+  std::vector<PartKeys> moves;                         // it passes them to the reader; empty, or one element a part
+  std::set<RowRole> announced{};                       // roles with a list
   bool keys_received = false;
+
+  std::vector<PartKeys> const& updates() const { return other_updates ? *other_updates : reads; }
 };
 
-// The batch of another rank at a clock, as far as it reads rows of this rank.
+// The batch of another rank at a clock, as far as this rank owns its rows.
 struct ReaderBatch {
   std::map<Rank, HomeList> homes;
-  std::vector<ReaderPart> parts{};              // the lists of all homes together, from join() on
+  std::vector<ListPart> reads{}, moves{};       // of all homes together, when their rows are found
+  std::vector<UpdatedPart> updates{};           // from join_updates() on
   std::shared_ptr<Array<std::uint8_t>> body{};  // packed gradients, of which the parts have views
   bool is_late = false;
 };
@@ -108,6 +139,7 @@ struct RoundState {
   Round& round;
   TableShards& tables;
   Directories& placement;
+  PlacementPolicy policy = PlacementPolicy::kStatic;
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};             // the batch whose round is in progress; null if the step has none
@@ -118,6 +150,11 @@ struct RoundState {
   std::size_t dictionary_capacity(TableId id) const {
     return table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
   }
+  // Returns whether the policy may move rows of the table. Residuals and mirrors belong to an owner.
+  bool may_move(TableId id) const {
+    auto const& options = table(id).options();
+    return !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
+  }
   // Returns all ranks but this one.
   std::vector<Rank> others() const;
   // Returns the step of the round in progress, as a number for tags.
@@ -126,16 +163,17 @@ struct RoundState {
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
 };
 
-// Returns true if the list of `rank` has rows of the batch.
-bool has_list(PreparedBatch::Impl const& batch, Rank rank);
+// Returns true if the list of `rank` has rows in a part.
+bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank);
 
 // Returns the keys at these positions of a part. Queued on `stream`.
 Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
 
-// Returns true if the batch reads rows of this rank: homes may have forwarded all of them.
-bool has_rows(ReaderBatch const& batch);
+// Returns true if homes have announced rows of this kind: they may have forwarded all of them.
+bool has_reads(ReaderBatch const& batch);
+bool has_moves(ReaderBatch const& batch);
 
-// Joins the lists of all homes; does nothing if they are joined. Queued on `stream`.
-void join(Stream& stream, ReaderBatch& batch);
+// Joins the lists of updates of all homes; does nothing if they are joined.
+void join_updates(ReaderBatch& batch);
 
 }  // namespace gpups::cache

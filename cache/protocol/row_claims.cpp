@@ -22,7 +22,7 @@ void RowClaims::decide(Directories& placement, Rank me, Clock since) {
     std::vector<Key> keys;
     std::vector<Rank> to;
     for (auto const& [key, move] : moves) keys.push_back(key);
-    auto const from = directory.owners(View<Key const>(keys), me);
+    auto const from = directory.owners(View<Key const>(keys), me, since);
     std::size_t i = 0;
     std::vector<Key> moved;
     for (auto& [key, move] : moves) {

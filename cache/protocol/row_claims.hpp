@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/rows/directory.hpp"
+#include "cache/placement/directory.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::cache {

@@ -94,9 +94,10 @@ void compare(Rank me, Rank from, std::string const& which, std::string_view mine
 
 }  // namespace
 
-std::string encode_schema(std::uint64_t seed, TableShards const& tables) {
+std::string encode_schema(StoreSchema const& store, TableShards const& tables) {
   comm::Writer writer;
-  writer.put_text(fmt::to_string(seed));
+  writer.put_text(fmt::to_string(store.seed));
+  writer.put_text(name_of(store.policy));
   writer.put_text(fmt::to_string(tables.size()));
   for (auto const& table : tables) {
     writer.put_text(table->options().name);
@@ -105,9 +106,11 @@ std::string encode_schema(std::uint64_t seed, TableShards const& tables) {
   return writer.take();
 }
 
-void check_schema(Rank me, std::uint64_t seed, TableShards const& tables, Rank from, std::string const& schema) try {
+void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from,
+                  std::string const& schema) try {
   comm::Reader reader(schema);
-  compare(me, from, "a seed", fmt::to_string(seed), reader.get_text());
+  compare(me, from, "a seed", fmt::to_string(store.seed), reader.get_text());
+  compare(me, from, "a placement policy", name_of(store.policy), reader.get_text());
   compare(me, from, "a number of tables", fmt::to_string(tables.size()), reader.get_text());
   for (std::size_t t = 0; t < tables.size(); ++t) {
     auto const& options = tables[t]->options();

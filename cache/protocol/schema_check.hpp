@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema check: before any other message, ranks exchange the store's seed and the options of their tables. The wire
+// The schema check: before any other message, ranks exchange the options of the store and of its tables. The wire
 // format of rows and keys depends on these, so ranks with different ones could not decode each other's messages.
 #pragma once
 
@@ -7,14 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "cache/placement/policy.hpp"
 #include "cache/rows/table_shard.hpp"
 
 namespace gpups::cache {
 
+// The options of a store that are equal on all ranks.
+struct StoreSchema {
+  std::uint64_t seed = 0;
+  PlacementPolicy policy = PlacementPolicy::kStatic;
+};
+
 // Returns the body of a kSchema message.
-std::string encode_schema(std::uint64_t seed, TableShards const& tables);
+std::string encode_schema(StoreSchema const& store, TableShards const& tables);
 
 // Throws PeerError if the schema of rank `from` differs, with both ranks and both values, or if it is invalid.
-void check_schema(Rank me, std::uint64_t seed, TableShards const& tables, Rank from, std::string const& schema);
+void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from, std::string const& schema);
 
 }  // namespace gpups::cache

@@ -12,8 +12,9 @@ namespace gpups::cache {
 namespace {
 
 // Returns the kind of traffic as which the data of a section are counted.
-TrafficKind kind_of(Section section) {
-  switch (section) {
+TrafficKind kind_of(std::uint64_t tag) {
+  if (is_of_moved_rows(tag)) return &TrafficByKind::moves;
+  switch (section_of(tag)) {
     case Section::kGradients:
     case Section::kFlushedKeys:
     case Section::kFlushedSums:
@@ -48,7 +49,7 @@ void StoreMessenger::receive_data(Stream& stream, Rank from, std::uint64_t tag, 
     return call();
   };
   messenger_.receive_data(
-      kChannel, stream, from, tag, bytes, kind_of(section_of(tag)),
+      kChannel, stream, from, tag, bytes, kind_of(tag),
       [in_scope, allocate = std::move(allocate)] { return in_scope(allocate); },
       [in_scope, then = std::move(then)] { in_scope(then); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/value_exchange.hpp"
 
+#include <deque>
 #include <utility>
 
 #include "kernels/gather_elements.hpp"
@@ -12,8 +13,7 @@ namespace gpups::cache {
 // -- the owner's end --
 
 // Finds the rows of lists that exist. lists: by reader.
-template <class Part>
-void ValueExchange::find_existing(std::map<Rank, std::vector<Part> const*> const& lists, ExistingLists& existing,
+void ValueExchange::find_existing(std::map<Rank, std::vector<ListPart> const*> const& lists, ExistingLists& existing,
                                   kernels::HostReads& reads) {
   auto& stream = state_.stream;
   existing = {};
@@ -55,18 +55,15 @@ void ValueExchange::find_existing(std::map<Rank, std::vector<Part> const*> const
 }
 
 void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
-  std::map<Rank, std::vector<ReaderPart> const*> lists;
-  for (auto& [id, list] : state_.reader_batches) {
-    if (id.second != clock || list.is_late || !has_rows(list)) continue;
-    join(state_.stream, list);
-    lists[id.first] = &list.parts;
+  std::map<Rank, std::vector<ListPart> const*> lists;
+  for (auto& [id, batch] : state_.reader_batches) {
+    if (id.second == clock && !batch.is_late && has_reads(batch)) lists[id.first] = &batch.reads;
   }
   find_existing(lists, existing_, reads);
 }
 
 // Packs the values of all parts, except for those that `gathers` copy.
-template <class Part>
-ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& to, std::vector<Part> const& parts,
+ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& to, std::vector<ListPart> const& parts,
                                                            ExistingLists const& existing,
                                                            std::vector<kernels::GatherNumbers>& gathers) {
   auto& stream = state_.stream;
@@ -121,39 +118,42 @@ void ValueExchange::wait_pack(Clock clock) {
   std::vector<kernels::GatherNumbers> gathers;
   for (auto const& [reader, rows] : existing_.of) {
     ReaderBatchId const to{reader, clock};
-    packed_[reader] = wait_pack_parts(to, state_.reader_batches.at(to).parts, existing_, gathers);
+    packed_[reader] = wait_pack_parts(to, state_.reader_batches.at(to).reads, existing_, gathers);
   }
   kernels::gather_numbers(state_.stream, gathers);
 }
 
-bool ValueExchange::send(Rank reader, Message message) {
-  auto const packed = packed_.extract(reader);
-  if (packed.empty()) return false;
-  auto const step = static_cast<std::uint64_t>(number(message.clock)) + 1;
-  message.parts = packed.mapped().parts;
-  send_packed(reader, packed.mapped(), message, tag(Section::kValues, step, 0), &Traffic::refreshes);
-  return true;
+void ValueExchange::fill_in(Rank reader, Message& message) const {
+  auto const packed = packed_.find(reader);
+  if (packed == packed_.end()) return;
+  message.parts = packed->second.parts;
+  message.sent = packed->second.sent;
 }
 
-void ValueExchange::send_packed(Rank to, PackedValues const& packed, Message message, std::uint64_t tag,
-                                TrafficKind kind) {
-  message.sent = packed.sent;
+void ValueExchange::send(Rank reader, Clock clock) {
+  auto const packed = packed_.extract(reader);
+  if (packed.empty()) return;
+  auto const step = static_cast<std::uint64_t>(number(clock));
+  send_packed(reader, packed.mapped(), tag(Section::kValues, step, 0), &Traffic::refreshes);
+}
+
+void ValueExchange::send_packed(Rank to, PackedValues const& packed, std::uint64_t tag, TrafficKind kind) {
   auto const& bytes = packed.bytes;
-  state_.messenger.send(to, message);
   state_.messenger.count_compression(kind, packed.plain, bytes->size());
   state_.messenger.send_data(state_.stream, to, tag, bytes->data(), bytes->size(), kind, bytes);
 }
 
-void ValueExchange::wait_send_late(ReaderBatchId const& to, Rank home, Message message) {
-  auto const& parts = state_.reader_batches.at(to).homes.at(home).parts;
+void ValueExchange::wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, Message message) {
   ExistingLists existing;
   kernels::HostReads reads(state_.stream);
-  find_existing<ListPart>({{to.first, &parts}}, existing, reads);
+  find_existing({{to.first, &parts}}, existing, reads);
   reads.wait();
   std::vector<kernels::GatherNumbers> gathers;
   auto const packed = wait_pack_parts(to, parts, existing, gathers);
   kernels::gather_numbers(state_.stream, gathers);
-  send_packed(to.first, packed, message, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
+  message.sent = packed.sent;
+  state_.messenger.send(to.first, message);
+  send_packed(to.first, packed, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
 }
 
 // -- the reader's end --
@@ -165,10 +165,10 @@ void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag,
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
   std::vector<ValueBody::PartRows> rows;
-  std::vector<PreparedPart::ListSlice> slices;
+  std::vector<RankLists::ListSlice> slices;
   std::vector<std::size_t> sent_rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& slice = slices.emplace_back(parts[p].list_slice(from, home));
+    auto const& slice = slices.emplace_back(parts[p].reads.slice(from, home));
     if (!sent.empty() && sent[p] > slice.size) {
       state_.throw_peer_error(from, "sent values for other rows than were announced");
     }
@@ -187,8 +187,10 @@ void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag,
 
 // Memory of a batch while its values are decoded, and what the host reads.
 struct ValueExchange::DecodedBatch {
-  std::vector<Array<Key>> keys;  // of the replicas of each part
+  std::deque<Array<Key>> keys;  // of the replicas
   std::vector<TableShard::ShardKeys> replicas;
+  std::deque<Array<std::uint32_t>> moving_ids;   // of rows that move to this rank or away
+  std::vector<kernels::ScatterElements> moving;  // these to PreparedPart::ids
   // Lists of rows that have received values, and of rows that have initial values, one of each for each section with a
   // bitmap. They contain positions in the section's rows.
   struct SplitSection {
@@ -201,18 +203,27 @@ struct ValueExchange::DecodedBatch {
   std::vector<std::uint32_t> count;  // read from `counts`: sent and initial rows of each split section
 };
 
-// Gathers the keys of the rows that need replicas.
+// Gathers the keys of the rows that need replicas: those that other ranks own before the step, and those that they own
+// from this step on.
 void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) {
   if (std::exchange(pending.placed, true)) return;
   auto& stream = state_.stream;
   std::vector<kernels::GatherElements<Key>> gathers;
+  auto const add = [&](PreparedPart const& part, View<std::uint32_t const> positions, View<std::uint32_t> ids) {
+    if (positions.empty()) return;
+    auto const& keys = decoded.keys.emplace_back(stream.device(), positions.size());
+    gathers.push_back({part.keys, positions, keys});
+    decoded.replicas.push_back({&state_.table(part.table), keys, ids});
+  };
   for (auto& part : pending.batch->parts) {
-    std::size_t const rows = part.remote_positions.size();
-    if (rows == 0) continue;
-    auto const& keys = decoded.keys.emplace_back(stream.device(), rows);
-    gathers.push_back({part.keys, part.remote_positions, keys});
-    part.replicas = Array<std::uint32_t>(stream.device(), rows);
-    decoded.replicas.push_back({&state_.table(part.table), keys, part.replicas});
+    part.replicas = Array<std::uint32_t>(stream.device(), part.reads.size());
+    add(part, part.reads.positions, part.replicas);
+    for (auto const* const positions : {&part.arriving.positions, &part.leaving}) {
+      if (positions->empty()) continue;
+      auto const& ids = decoded.moving_ids.emplace_back(stream.device(), positions->size());
+      decoded.moving.push_back({.from = ids, .positions = *positions, .to = part.ids});
+      add(part, *positions, ids);
+    }
   }
   if (!gathers.empty()) kernels::gather_elements(stream, gathers);
 }
@@ -288,24 +299,23 @@ void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch con
   if (!inits.empty()) kernels::init_rows(stream, inits);
 }
 
-void ValueExchange::wait_decode(PendingBatch& pending) {
+void ValueExchange::wait_decode(PendingBatch& pending, kernels::HostReads& reads) {
   auto& stream = state_.stream;
   auto const& parts = pending.batch->parts;
   DecodedBatch decoded;
-  kernels::HostReads reads(stream);
   find_sent(pending, decoded);
   if (!decoded.split.empty()) reads.add<std::uint32_t>(decoded.counts.view(), decoded.count);
   find_replicas(pending, decoded);
   if (!decoded.replicas.empty()) {
     TableShard::wait_place_replicas(stream, decoded.replicas, pending.batch->clock, reads);
-    std::vector<kernels::ScatterElements> ids;
+    auto ids = decoded.moving;
     for (auto const& part : parts) {
       if (!part.replicas.empty()) {
-        ids.push_back({.from = part.replicas, .positions = part.remote_positions, .to = part.ids});
+        ids.push_back({.from = part.replicas, .positions = part.reads.positions, .to = part.ids});
       }
     }
     kernels::scatter_elements(stream, ids);
-  } else if (!decoded.split.empty()) {
+  } else {
     reads.wait();
   }
   for (std::size_t s = 0; s < decoded.split.size(); ++s) {
@@ -339,7 +349,7 @@ void ValueExchange::wait_decode_changes(PreparedBatch::Impl const& batch, Receiv
   auto& shard = state_.table(part.table);
   auto const [first, rows] = values.rows[p];
   auto const section = values.bytes.view().slice(values.body.section_first(p), values.body.section_size(p));
-  auto const keys = keys_at(stream, part, part.remote_positions.view().slice(first, rows));
+  auto const keys = keys_at(stream, part, part.reads.positions.view().slice(first, rows));
   Matrix<float> const decoded(stream.device(), rows, shard.dim());
   if (!mirror_of(received_mirrors_, values.from, part.table)
            .wait_read(stream, batch.clock, keys, section, values.sent[p], decoded)) {

@@ -31,19 +31,25 @@ class ValueExchange {
   void find_existing(Clock clock, kernels::HostReads& reads);
   // Packs the values of these rows, of all readers together. REQUIRES: the reads are done.
   void wait_pack(Clock clock);
-  // Sends what is packed for a rank, for the refresh phase; returns false if nothing is. message: the header, in which
-  // this function sets the numbers of rows.
-  bool send(Rank reader, Message message);
-  // Answers a late fetch: sends the values of those of the rows that have this home.
-  void wait_send_late(ReaderBatchId const& to, Rank home, Message message);
+  // Sets the numbers of rows that are packed for a rank, in the header of the refresh phase.
+  void fill_in(Rank reader, Message& message) const;
+  // Sends what is packed for a rank, if anything is. clock: of the step that reads it.
+  void send(Rank reader, Clock clock);
+  // Answers a late fetch: sends the values of rows. message: the header, in which this function sets the numbers of
+  // rows.
+  void wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, Message message);
 
   // Receives the values that an owner sends for this rank's batch, and then calls `then`. tag: of the transfer. home:
   // of the rows, for a late fetch; nullopt: the whole list. sent: from the header.
   void receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
                std::vector<std::uint64_t> const& sent, std::function<void()> then);
-  // Places the replicas of a batch, and decodes the values that were received for it. REQUIRES: all of them have
-  // arrived.
-  void wait_decode(PendingBatch& pending);
+  // Places the replicas of a batch, and decodes the values that were received for it. reads: other results that the
+  // host reads, with the same wait. REQUIRES: all values have arrived.
+  void wait_decode(PendingBatch& pending, kernels::HostReads& reads);
+  void wait_decode(PendingBatch& pending) {
+    kernels::HostReads none(state_.stream);
+    wait_decode(pending, none);
+  }
 
   // Drops the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
@@ -66,8 +72,7 @@ class ValueExchange {
     std::vector<std::uint32_t> count;  // read from `counts`: a number for each part of each list
     std::map<Rank, ExistingRows> of;   // by reader
   };
-  template <class Part>
-  void find_existing(std::map<Rank, std::vector<Part> const*> const& lists, ExistingLists& existing,
+  void find_existing(std::map<Rank, std::vector<ListPart> const*> const& lists, ExistingLists& existing,
                      kernels::HostReads& reads);
   // The values of all parts for one reader.
   struct PackedValues {
@@ -76,10 +81,9 @@ class ValueExchange {
     std::size_t plain = 0;  // bytes without compression
     std::shared_ptr<Array<std::uint8_t>> bytes;
   };
-  template <class Part>
-  PackedValues wait_pack_parts(ReaderBatchId const& to, std::vector<Part> const& parts, ExistingLists const& existing,
-                               std::vector<kernels::GatherNumbers>& gathers);
-  void send_packed(Rank to, PackedValues const& packed, Message message, std::uint64_t tag, TrafficKind kind);
+  PackedValues wait_pack_parts(ReaderBatchId const& to, std::vector<ListPart> const& parts,
+                               ExistingLists const& existing, std::vector<kernels::GatherNumbers>& gathers);
+  void send_packed(Rank to, PackedValues const& packed, std::uint64_t tag, TrafficKind kind);
   // What an owner has sent for a batch is decoded together with what other owners have sent. The functions queue their
   // work on the stream, unless their names have `wait`.
   struct DecodedBatch;

@@ -83,17 +83,21 @@ class TableShard {
     kernels::HostReads none(stream);
     wait_resolve(stream, parts, none);
   }
-  // The same for lists in which a key must not repeat. Each table has one part, with its lists one after another: list
-  // k ends before keys[ends[k]]. Returns a key that a list has twice; nullopt if there is none.
+  // The same for lists in which a key should not repeat. Each table has one part, with its lists one after another:
+  // list k ends before keys[ends[k]]. repeated: for each list, set to a row that it has twice, or to kNoRow; queued on
+  // `stream`.
   struct ShardLists : ShardKeys {
     std::vector<std::size_t> ends;
   };
+  static void wait_resolve_lists(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated,
+                                 kernels::HostReads& also);
+  // Returns a key that a list has twice; nullopt if there is none. repeated: the contents of the array.
   struct RepeatedKey {
     std::size_t part, list;
     Key key;
   };
-  static std::optional<RepeatedKey> wait_resolve_distinct(Stream& stream, std::span<ShardLists const> parts,
-                                                          kernels::HostReads& also);
+  static std::optional<RepeatedKey> wait_repeated_key(Stream& stream, std::span<ShardLists const> parts,
+                                                      std::vector<std::uint32_t> const& repeated);
 
   // Copies the value of row ids[i] to out.row(i), as floats; undefined for kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
@@ -145,6 +149,28 @@ class TableShard {
   kernels::MarkExisting mark_existing(View<std::uint32_t const> ids, View<std::uint32_t> bitmap) const {
     return {.lifecycle = lifecycle_.const_ref(), .ids = ids, .bitmap = bitmap};
   }
+
+  // -- rows that move between ranks, while training --
+
+  // Columns of rows that move, in contiguous memory.
+  struct MovedColumns {
+    kernels::NumberView values;     // (n, dim)
+    View<float> state;              // (n, state_columns())
+    View<std::uint32_t> lifecycle;  // (n, kLifecycleWords)
+  };
+  // Sets the bits of the owned rows that exist or wait for admission: of the others nothing moves.
+  kernels::MarkExisting mark_moved(View<std::uint32_t const> ids, View<std::uint32_t> bitmap) const {
+    return {.lifecycle = lifecycle_.const_ref(), .ids = ids, .bitmap = bitmap, .or_wait = true};
+  }
+  // Copies the columns of rows. Queued on `stream`.
+  void read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const;
+  // Makes owned rows replicas whose last use is in step `clock`. Queued on `stream`. ids: (n), distinct.
+  void give_up(Stream& stream, View<std::uint32_t const> ids, Clock clock);
+  // Makes replicas owned rows with initial values and states, which do not exist. Queued on `stream`. ids: (n),
+  // distinct.
+  void take_over(Stream& stream, View<std::uint32_t const> ids);
+  // Sets the columns of owned rows. Queued on `stream`. ids: (n), distinct.
+  void write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from);
 
   // -- rows that move between ranks, between steps --
 
@@ -241,8 +267,6 @@ class TableShard {
   };
   static std::vector<kernels::KeyIndex::Search> searches_of(std::span<ShardKeys const> parts);
   static void queue_repeated(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated);
-  static std::optional<RepeatedKey> wait_key_of(Stream& stream, std::span<ShardLists const> parts,
-                                                std::vector<std::uint32_t> const& rows);
   static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step);
   // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
   static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,

@@ -6,6 +6,7 @@
 #include "kernels/columns.hpp"
 #include "kernels/gather_elements.hpp"
 #include "kernels/permute_rows.hpp"
+#include "kernels/replica_uses.hpp"
 #include "kernels/row_lifecycle.hpp"
 #include "kernels/update_lifecycle.hpp"
 #include "kernels/wire/list_rows.hpp"
@@ -14,11 +15,11 @@ namespace gpups::cache {
 namespace {
 
 // The two columns in RowRequest::words of rows that move.
-struct MovedColumns {
+struct TakenWords {
   View<float> state;
   View<std::uint32_t> lifecycle;
 
-  MovedColumns(View<std::uint32_t> words, std::size_t rows, std::size_t state_columns)
+  TakenWords(View<std::uint32_t> words, std::size_t rows, std::size_t state_columns)
       : state(reinterpret_cast<float*>(words.data()), rows * state_columns, words.device()),
         lifecycle(words.slice(rows * state_columns, rows * kernels::kLifecycleWords)) {}
 };
@@ -60,7 +61,7 @@ void TableShard::wait_take(Stream& stream, View<Key const> keys, MatrixView<floa
       kernels::wait_list_flagged(stream, {.flags = found, .rows = positions, .from = ids, .taken = used});
   auto const places = positions.view().slice(0, count);
   RowChunk const chunk = wait_read(stream, used.view().slice(0, count), Columns::kAll);
-  MovedColumns const columns(words, rows, state_columns_);
+  TakenWords const columns(words, rows, state_columns_);
   kernels::scatter_matrix_rows(stream, {.from = chunk.values, .positions = places, .to = values});
   scatter_rows(stream, chunk.state, state_columns_, places, columns.state);
   scatter_rows(stream, chunk.lifecycle, kernels::kLifecycleWords, places, columns.lifecycle);
@@ -78,8 +79,8 @@ void TableShard::wait_put(Stream& stream, View<Key const> keys, MatrixView<float
       kernels::wait_list_flagged(stream, {.flags = found, .rows = positions, .from = all, .taken = taken});
   if (count == 0) return;
   auto const places = positions.view().slice(0, count);
-  MovedColumns const columns({const_cast<std::uint32_t*>(words.data()), words.size(), words.device()}, rows,
-                             state_columns_);
+  TakenWords const columns({const_cast<std::uint32_t*>(words.data()), words.size(), words.device()}, rows,
+                           state_columns_);
   RowChunk chunk;
   chunk.keys = Array<Key>(device, count);
   kernels::gather_elements(stream, kernels::GatherElements<Key>{keys, places, chunk.keys});
@@ -88,6 +89,33 @@ void TableShard::wait_put(Stream& stream, View<Key const> keys, MatrixView<float
   chunk.state = gather_rows(stream, columns.state, state_columns_, places);
   chunk.lifecycle = gather_rows(stream, columns.lifecycle, kernels::kLifecycleWords, places);
   wait_write(stream, chunk);
+}
+
+// -- while training --
+
+void TableShard::read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const {
+  kernels::gather_numbers(stream, gather_numbers(ids, to.values));
+  kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, to.state});
+  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{lifecycle_.const_ref(), ids, to.lifecycle});
+}
+
+void TableShard::give_up(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
+  replicas_ += ids.size();
+  uses_.reserve(stream, index_.ids_end());
+  kernels::end_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids});
+  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
+}
+
+void TableShard::take_over(Stream& stream, View<std::uint32_t const> ids) {
+  replicas_ -= ids.size();
+  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::kOwned});
+  kernels::init_rows(stream, init_new_rows(ids));
+}
+
+void TableShard::write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from) {
+  kernels::scatter_numbers(stream, scatter_numbers(from.values, ids));
+  kernels::scatter_column(stream, kernels::ScatterColumn<float>{from.state, ids, state_.ref()});
+  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{from.lifecycle, ids, lifecycle_.ref()});
 }
 
 }  // namespace gpups::cache

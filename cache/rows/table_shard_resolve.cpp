@@ -33,24 +33,11 @@ void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts, 
   wait_add_missing(stream, parts, missing);
 }
 
-std::optional<TableShard::RepeatedKey> TableShard::wait_resolve_distinct(Stream& stream,
-                                                                         std::span<ShardLists const> parts,
-                                                                         kernels::HostReads& also) {
+void TableShard::wait_resolve_lists(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated,
+                                    kernels::HostReads& also) {
   std::vector<ShardKeys> const tables(parts.begin(), parts.end());
-  std::size_t lists = 0;
-  for (auto const& part : parts) lists += part.ends.size();
-  Array<std::uint32_t> const counts(stream.device(), parts.size()), repeated(stream.device(), lists);
-  std::vector<std::uint32_t> missing, found;
-  kernels::KeyIndex::find_missing(stream, searches_of(tables), counts);
+  wait_resolve(stream, tables, also);
   queue_repeated(stream, parts, repeated);
-  also.add<std::uint32_t>(counts.view(), missing);
-  also.add<std::uint32_t>(repeated.view(), found);
-  also.wait();
-  if (auto const key = wait_key_of(stream, parts, found)) return key;
-  wait_add_missing(stream, tables, missing);
-  if (std::all_of(missing.begin(), missing.end(), [](std::uint32_t count) { return count == 0; })) return std::nullopt;
-  queue_repeated(stream, parts, repeated);  // now new keys have rows, too
-  return wait_key_of(stream, parts, to_host(stream, repeated.view()));
 }
 
 void TableShard::wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
@@ -91,10 +78,9 @@ void TableShard::queue_repeated(Stream& stream, std::span<ShardLists const> part
   kernels::repeated_ids(stream, lists);
 }
 
-// Returns the key of the first row that is not kNoRow. rows: one for each list.
-std::optional<TableShard::RepeatedKey> TableShard::wait_key_of(Stream& stream, std::span<ShardLists const> parts,
-                                                               std::vector<std::uint32_t> const& rows) {
-  auto row = rows.begin();
+std::optional<TableShard::RepeatedKey> TableShard::wait_repeated_key(Stream& stream, std::span<ShardLists const> parts,
+                                                                     std::vector<std::uint32_t> const& repeated) {
+  auto row = repeated.begin();
   for (std::size_t p = 0; p < parts.size(); ++p) {
     for (std::size_t k = 0; k < parts[p].ends.size(); ++k, ++row) {
       if (*row == kernels::kNoRow) continue;

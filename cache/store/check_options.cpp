@@ -99,6 +99,10 @@ void check_store(StoreOptions const& options) {
       "StoreOptions::replica_fraction is {} (it is a fraction of the rows of a rank): give 0 to 1, for example "
       "0.1",
       options.replica_fraction);
+  GPUPS_REQUIRE(options.placement <= PlacementPolicy::kRandom,
+                "StoreOptions::placement has the number {} (there is no such policy): use an enumerator of "
+                "PlacementPolicy",
+                static_cast<int>(options.placement));
   kernels::require_timeout(options.wait_timeout_s, "StoreOptions::wait_timeout_s (cluster.wait_timeout_s)");
 }
 

@@ -6,7 +6,7 @@ namespace gpups {
 TrafficByKind& TrafficByKind::operator+=(TrafficByKind const& other) {
   for (auto const kind :
        {&TrafficByKind::gradients, &TrafficByKind::refreshes, &TrafficByKind::intents, &TrafficByKind::late_fetches,
-        &TrafficByKind::lookups, &TrafficByKind::allreduces, &TrafficByKind::control}) {
+        &TrafficByKind::moves, &TrafficByKind::lookups, &TrafficByKind::allreduces, &TrafficByKind::control}) {
     this->*kind += other.*kind;
   }
   return *this;

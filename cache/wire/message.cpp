@@ -21,6 +21,7 @@ class FieldWriter {
   void field(Clock clock) { writer_.put<std::int64_t>(number(clock)); }
   void field(TableId table) { writer_.put<std::uint32_t>(number(table)); }
   void field(Rank rank) { writer_.put<std::uint32_t>(number(rank)); }
+  void field(RowRole role) { writer_.put<std::uint8_t>(static_cast<std::uint8_t>(role)); }
   void field(bool flag) { writer_.put<std::uint8_t>(flag ? 1 : 0); }
   void field(std::string const& text) { writer_.put_text(text); }
   template <class T, class Each>
@@ -42,6 +43,11 @@ class FieldReader {
   void field(Clock& clock) { clock = Clock{reader_.get<std::int64_t>()}; }
   void field(TableId& table) { table = TableId{reader_.get<std::uint32_t>()}; }
   void field(Rank& rank) { rank = Rank{reader_.get<std::uint32_t>()}; }
+  void field(RowRole& role) {
+    auto const byte = reader_.get<std::uint8_t>();
+    if (byte > static_cast<std::uint8_t>(RowRole::kMove)) throw comm::WireError("a role of rows does not exist");
+    role = static_cast<RowRole>(byte);
+  }
   void field(bool& flag) {
     auto const byte = reader_.get<std::uint8_t>();
     if (byte > 1) throw comm::WireError("a flag is neither 0 nor 1");
@@ -62,6 +68,7 @@ class FieldReader {
 // Passes the fields of the message's kind to `fields`. M: Message or Message const.
 template <class Fields, class M>
 void each_field(Fields& fields, M& message) {
+  auto const rows = [&](auto& number) { fields.field(number); };
   auto const intent = [&](auto& one) {
     fields.field(one.clock);
     fields.list(one.parts, "parts", [&](auto& part) {
@@ -76,6 +83,7 @@ void each_field(Fields& fields, M& message) {
   auto const forwards = [&] {
     fields.list(message.forwards, "forwards", [&](auto& one) {
       fields.field(one.reader);
+      fields.field(one.role);
       intent(one.intent);
     });
     fields.field(message.key_bytes);
@@ -83,11 +91,12 @@ void each_field(Fields& fields, M& message) {
   auto const routes = [&] {
     fields.list(message.routes, "routes", [&](auto& one) {
       fields.field(one.clock);
-      fields.list(one.away, "parts", [&](auto& rows) { fields.field(rows); });
+      fields.list(one.away, "parts", rows);
+      fields.list(one.moved, "parts", rows);
     });
     if (!message.routes.empty()) fields.field(message.route_bytes);
   };
-  auto const sent = [&] { fields.list(message.sent, "parts", [&](auto& rows) { fields.field(rows); }); };
+  auto const sent = [&] { fields.list(message.sent, "parts", rows); };
   switch (message.kind) {
     case MessageKind::kGradientPhase:
       fields.field(message.clock);
@@ -111,6 +120,7 @@ void each_field(Fields& fields, M& message) {
       fields.field(message.clock);
       fields.field(message.parts);
       sent();
+      fields.list(message.moved, "parts", rows);
       forwards();
       return routes();
     case MessageKind::kLateFetch:
@@ -138,6 +148,7 @@ void each_field(Fields& fields, M& message) {
     case MessageKind::kTake:
     case MessageKind::kReturn:
     case MessageKind::kWhere:
+      fields.field(message.clock);
       fields.field(message.id);
       fields.field(message.table);
       return fields.field(message.keys);
@@ -184,6 +195,7 @@ void check_fields(Message const& message) {
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message announces more sections than a batch can have parts");
   require(message.sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
+  require(message.moved.size() <= kPartsMax, "a message moves rows of more sections than a batch can have parts");
   require(message.flushed.size() <= kPartsMax, "a message has too many lists of residuals");
   for (auto const& flushed : message.flushed) {
     require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
@@ -207,8 +219,11 @@ void check_fields(Message const& message) {
   require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can need");
   for (auto const& route : message.routes) {
     require(route.away.size() <= kPartsMax, "a route has too many parts");
-    for (auto const rows : route.away) {
-      require(rows <= kernels::kUniqueKeysMax, "a part of a route has too many rows");
+    require(route.moved.size() == route.away.size(), "a route has different numbers of parts before a step and in it");
+    for (auto const* const parts : {&route.away, &route.moved}) {
+      for (auto const rows : *parts) {
+        require(rows <= kernels::kUniqueKeysMax, "a part of a route has too many rows");
+      }
     }
   }
 }
@@ -219,6 +234,12 @@ std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
 }
 
 std::uint64_t with_part(std::uint64_t tag, std::uint64_t part) { return tag | (part & 0xFFF) << 44; }
+
+std::uint64_t tag_of_moved_rows(Clock step) {
+  return tag(Section::kValues, static_cast<std::uint64_t>(number(step)), 1);
+}
+
+bool is_of_moved_rows(std::uint64_t tag) { return section_of(tag) == Section::kValues && (tag >> 44 & 0xFFF) == 1; }
 
 Section section_of(std::uint64_t tag) { return static_cast<Section>(tag >> 56); }
 

@@ -57,20 +57,30 @@ struct Intent {
   bool operator==(Intent const&) const = default;
 };
 
+// What a rank does with rows of a reader's batch. Rows that do not move in the batch's step have kReadAndUpdate.
+enum class RowRole : std::uint8_t {
+  kReadAndUpdate,  // it sends their values to the reader, and the reader sends it gradients
+  kRead,           // it sends their values: another rank owns them from the step on
+  kUpdate,         // it gets their gradients: it owns them from the step on
+  kMove,           // it passes them to the reader, which owns them from the step on
+};
+
 // The keys of a reader's batch whose rows the receiver owns away from their home, which sends this. Their order is the
-// ascending order of the keys; a part without such keys has 0.
+// ascending order of the keys; a part without such keys has 0. A batch has at most one forward for each role.
 struct Forward {
   Rank reader{};
+  RowRole role{};
   Intent intent;
   bool operator==(Forward const&) const = default;
 };
 
-// Which rows of a batch that the receiver has announced are away from their home, which sends this: their number in
-// each part. They follow in a section; see cache/wire/route_coding.hpp. A home sends no route if none of the rows are
-// away.
+// Which rows of a batch that the receiver has announced are away from their home, which sends this. They follow in a
+// section: for each part the owners before the batch's step, and then the owners in the step; see
+// cache/wire/route_coding.hpp. A home sends no route if it owns all rows before the step and in it.
 struct Route {
   Clock clock{};
-  std::vector<std::uint64_t> away;
+  std::vector<std::uint64_t> away;   // by part: rows that another rank than the home owns before the step
+  std::vector<std::uint64_t> moved;  // by part: rows that another rank owns in the step than before
   bool operator==(Route const&) const = default;
 };
 
@@ -95,7 +105,9 @@ struct FlushedList {
 // A message of any kind. Fields that the kind does not use are not sent, and have their initial values.
 struct Message {
   MessageKind kind{};
-  Clock clock{};                         // kGradientPhase, kRefreshPhase, kLateFetch..., kLateForward: the step
+  // kGradientPhase, kRefreshPhase, kLateFetch..., kLateForward: the step; requests for rows: the step before which rows
+  // are read
+  Clock clock{};
   std::uint64_t id = 0;                  // number of the gather, of the request or the reply, or of the late fetch
   std::uint64_t forward_id = 0;          // kLateForward: numbers the late forwards of the sender
   std::uint64_t samples = 0;             // kGradientPhase: samples of the sender in the step
@@ -106,6 +118,8 @@ struct Message {
   std::uint64_t parts = 0;               // kRefreshPhase: number of parts of the list of rows whose values follow
   // kRefreshPhase, kLateFetchReply: number of rows in each value section; empty: every section has all rows
   std::vector<std::uint64_t> sent;
+  // kRefreshPhase: number of rows that exist in each part of the rows that move to the receiver; empty: none move
+  std::vector<std::uint64_t> moved;
   std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
   std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
   std::uint64_t key_bytes = 0;    // of the keys of all intents or forwards, in the format of cache/wire/key_coding.hpp
@@ -137,7 +151,7 @@ inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;
 // What the data of a bulk transfer are.
 enum class Section : std::uint8_t {
   kGradients,  // of one table with gradient compression
-  kValues,     // of all parts of a batch
+  kValues,     // of all parts of a batch; part 1: the rows that move to the reader
   kKeys,
   kLateFetchKeys,
   kLateFetchValues,
@@ -156,6 +170,9 @@ enum class Section : std::uint8_t {
 // Returns the tag of a transfer. number: the step, or the number of a request; part: the part, or the list.
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);
+// The tag of the rows that move to a rank with a step.
+std::uint64_t tag_of_moved_rows(Clock step);
+bool is_of_moved_rows(std::uint64_t tag);
 // Returns the tag of another part of the same section. REQUIRES: `tag` is that of part 0.
 std::uint64_t with_part(std::uint64_t tag, std::uint64_t part);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoding of a route: for each row of an announced part, whether it is away from its home, and the owner of each
-// row that is. A part with rows that are away has a bitmap of all of its rows, in whole bytes, and then the
-// ranks of the owners, 2 bytes each. Other parts have no bytes.
+// The encoding of the owners of the rows of an announced part, as far as they are not those that both ends expect:
+// before the step of the batch, the home of the rows; in the step, the owner before it. A part with other owners has a
+// bitmap of all of its rows, in whole bytes, and then the ranks of these owners, 1 byte each, or 2 with more than 256
+// ranks. Other parts have no bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,18 @@
 
 namespace gpups::cache {
 
-// Returns the bytes of the route of a part with `rows` rows, of which `away` are away.
-constexpr std::uint64_t route_bytes(std::uint64_t rows, std::uint64_t away) {
-  return away == 0 ? 0 : (rows + 7) / 8 + 2 * away;
+// Returns the bytes of a part with `rows` rows, of which `others` have other owners than expected.
+constexpr std::uint64_t route_bytes(std::uint64_t rows, std::uint64_t others, int ranks) {
+  return others == 0 ? 0 : (rows + 7) / 8 + (ranks <= 256 ? 1 : 2) * others;
 }
 
-// Appends the route of a part to `wire`. owners: of each row. Returns the number of rows that `home` does not own; if
-// there is none, appends nothing.
-std::uint64_t encode_route(std::span<Rank const> owners, Rank home, std::vector<std::uint8_t>& wire);
+// Appends the owners of a part to `wire`. owners, expected: of each row. Returns the number of rows that have another
+// owner than expected; if there is none, appends nothing.
+std::uint64_t encode_route(std::span<Rank const> owners, std::span<Rank const> expected, int ranks,
+                           std::vector<std::uint8_t>& wire);
 
-// Decodes the route of a part with `rows` rows, of which `away` are away, and removes it from the front of `wire`.
-// Returns the owner of each row. Throws comm::WireError for invalid bytes, and for owners that are not below `ranks`.
-std::vector<Rank> decode_route(std::string_view& wire, std::uint64_t rows, std::uint64_t away, Rank home, int ranks);
+// Decodes the owners of a part, and removes them from the front of `wire`. others: the number of rows that have another
+// owner than expected. Throws comm::WireError for invalid bytes, and for owners that are not below `ranks`.
+std::vector<Rank> decode_route(std::string_view& wire, std::span<Rank const> expected, std::uint64_t others, int ranks);
 
 }  // namespace gpups::cache

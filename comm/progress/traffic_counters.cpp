@@ -8,8 +8,8 @@ namespace gpups::comm {
 namespace {
 
 constexpr TrafficKind kKinds[] = {&TrafficByKind::gradients,    &TrafficByKind::refreshes, &TrafficByKind::intents,
-                                  &TrafficByKind::late_fetches, &TrafficByKind::lookups,   &TrafficByKind::allreduces,
-                                  &TrafficByKind::control};
+                                  &TrafficByKind::late_fetches, &TrafficByKind::moves,     &TrafficByKind::lookups,
+                                  &TrafficByKind::allreduces,   &TrafficByKind::control};
 
 // Only one thread at a time adds, so the addition need not be atomic.
 void add(std::uint64_t& counter, std::uint64_t more) {

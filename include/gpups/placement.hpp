@@ -15,7 +15,20 @@ namespace gpups {
 enum class PlacementReason : std::uint8_t {
   kHome,       // it never moved, or moved back to its home
   kLocalized,  // Store::localize()
+  kPolicy,     // the placement policy moved it while training
 };
+
+// When rows move while training, to the ranks that use them. Results do not depend on it, but for lossy compression.
+// The rows of tables with compression do not move.
+enum class PlacementPolicy : std::uint8_t {
+  kStatic,    // never
+  kRelocate,  // to a rank that uses the row in the next step, if the owner does not
+  kAdaptive,  // if that sends fewer bytes, considering all uses that are announced
+  kRandom,    // at random, to any rank that uses the row: for tests
+};
+
+// Returns the name of a policy, as in a configuration: "adaptive".
+char const* name_of(PlacementPolicy policy);
 
 // Where a row is; see Store::where().
 struct RowPlacement {

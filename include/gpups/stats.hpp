@@ -18,12 +18,13 @@ struct TrafficByKind {
   std::uint64_t refreshes = 0;     // values, from the owners to the ranks that read them in the next step
   std::uint64_t intents = 0;       // keys of prepared batches, to the owners
   std::uint64_t late_fetches = 0;  // keys of batches that were prepared too late for a round, and their values
+  std::uint64_t moves = 0;         // rows that move to other ranks while training
   std::uint64_t lookups = 0;       // requests and replies of lookup, assign and erase
   std::uint64_t allreduces = 0;    // data of allreduce and reduce-scatter
   std::uint64_t control = 0;       // message headers, barriers, gathers and sums of the Store
 
   std::uint64_t total() const {
-    return gradients + refreshes + intents + late_fetches + lookups + allreduces + control;
+    return gradients + refreshes + intents + late_fetches + moves + lookups + allreduces + control;
   }
   TrafficByKind& operator+=(TrafficByKind const& other);
 };
@@ -58,6 +59,7 @@ struct Stats {
   std::uint64_t distinct_keys = 0;  // distinct keys of all prepared batches
   std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank owns
   std::uint64_t late_keys = 0;      // of these, keys that were fetched late
+  std::uint64_t moved_rows = 0;     // rows that this rank has passed to other ranks while training
   // Row slots in this rank's shards, including those of erased rows, of rows that no step has updated yet, and of
   // replicas of rows that other ranks own.
   std::uint64_t rows_reserved = 0;

@@ -58,6 +58,8 @@ struct StoreOptions {
   // own (TableOptions::expected_rows, or the rows that there are, if they are more), 0 .. 1. If the rows of four steps
   // are more, these are kept. 0: none. Does not change results.
   double replica_fraction = 0.1;
+  // When rows move to the ranks that use them, while training; equal on all ranks.
+  PlacementPolicy placement = PlacementPolicy::kStatic;
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().
   double wait_timeout_s = 300;

@@ -18,13 +18,13 @@ class HostileHome : public HostilePeer {
 };
 
 TEST_F(HostileHome, RejectsRouteOfUnknownBatch) {
-  send_refresh({.routes = {{Clock{5}, {1}}}, .route_bytes = 3});
+  send_refresh({.routes = {{Clock{5}, {1}, {0}}}, .route_bytes = 3});
   expect_rejected("a route for a batch that was not announced");
 }
 
 TEST_F(HostileHome, RejectsRouteOfBatchThatHasLists) {
   auto const batch = read_from_peer(Clock{2});  // no row has moved, so the peer owns all rows of its home
-  send_refresh({.routes = {{Clock{2}, {1}}}, .route_bytes = 3});
+  send_refresh({.routes = {{Clock{2}, {1}, {0}}}, .route_bytes = 3});
   expect_rejected("a route for a batch that was not announced");
 }
 
@@ -35,27 +35,27 @@ TEST_F(HostileHome, RejectsRouteBytesWithoutRoutes) {
 }
 
 TEST_F(HostileHome, RejectsForwardOfItsReceiversBatch) {
-  send_refresh({.forwards = {{Rank{0}, intent(2, 1)}}, .key_bytes = 9});
+  send_refresh({.forwards = {{Rank{0}, {}, intent(2, 1)}}, .key_bytes = 9});
   expect_rejected("announced a batch to itself");
 }
 
 TEST_F(HostileHome, RejectsForwardForUnknownRank) {
-  send_refresh({.forwards = {{Rank{7}, intent(2, 1)}}, .key_bytes = 9});
+  send_refresh({.forwards = {{Rank{7}, {}, intent(2, 1)}}, .key_bytes = 9});
   expect_rejected("announced a batch to itself");
 }
 
 TEST_F(HostileHome, RejectsForwardThatIsTooLate) {
-  send_refresh({.forwards = {{Rank{1}, intent(1, 1)}}, .key_bytes = 9});
+  send_refresh({.forwards = {{Rank{1}, {}, intent(1, 1)}}, .key_bytes = 9});
   expect_rejected("announced a batch of step 1 at step 0");
 }
 
 TEST_F(HostileHome, RejectsForwardTwice) {
-  send_refresh({.forwards = {{Rank{1}, intent(2, 1)}, {Rank{1}, intent(2, 1)}}, .key_bytes = 9});
+  send_refresh({.forwards = {{Rank{1}, {}, intent(2, 1)}, {Rank{1}, {}, intent(2, 1)}}, .key_bytes = 9});
   expect_rejected("announced a batch twice");
 }
 
 TEST_F(HostileHome, ForwardedKeysTakeNoMemory) {
-  send_refresh({.forwards = {{Rank{1}, intent(2, kHuge)}}, .key_bytes = 8 * kHuge});
+  send_refresh({.forwards = {{Rank{1}, {}, intent(2, kHuge)}}, .key_bytes = 8 * kHuge});
   expect_rejected("nothing arrived for 300 s");  // the keys do not come
 }
 

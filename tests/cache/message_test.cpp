@@ -15,8 +15,8 @@ namespace {
 // Returns one message of each layout, with all of its fields.
 std::vector<Message> full() {
   std::vector<Intent> const intents{{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}};
-  std::vector<Forward> const forwards{{Rank{3}, intents[0]}, {Rank{1}, intents[1]}};
-  std::vector<Route> const routes{{Clock{81}, {2, 0}}, {Clock{82}, {}}};
+  std::vector<Forward> const forwards{{Rank{3}, RowRole::kMove, intents[0]}, {Rank{1}, RowRole::kRead, intents[1]}};
+  std::vector<Route> const routes{{Clock{81}, {2, 0}, {0, 3}}, {Clock{82}, {}, {}}};
   return {{.kind = MessageKind::kGradientPhase,
            .clock = Clock{77},
            .samples = 4096,
@@ -30,6 +30,7 @@ std::vector<Message> full() {
            .clock = Clock{77},
            .parts = 2,
            .sent = {3, 0},
+           .moved = {4},
            .forwards = forwards,
            .key_bytes = 60,
            .routes = routes,
@@ -48,7 +49,7 @@ std::vector<Message> full() {
            .routes = routes,
            .route_bytes = 9},
           {.kind = MessageKind::kGather, .id = 5, .bytes = std::string("a\0b", 3)},
-          {.kind = MessageKind::kTake, .id = 5, .table = TableId{1}, .keys = 12},
+          {.kind = MessageKind::kTake, .clock = Clock{77}, .id = 5, .table = TableId{1}, .keys = 12},
           {.kind = MessageKind::kTakeReply, .id = 5},
           {.kind = MessageKind::kSchema, .bytes = std::string("a\0b", 3)}};
 }
@@ -82,6 +83,14 @@ TEST(MessageCoding, RejectsInvalidFlag) {
       static_cast<std::size_t>(std::mismatch(exact.begin(), exact.end(), coded.begin()).first - exact.begin());
   exact[at] = 2;
   EXPECT_THROW(decode(exact), comm::WireError);
+}
+
+TEST(MessageCoding, RejectsRoleThatDoesNotExist) {
+  auto const encoded = [](RowRole role) {
+    return encode({.kind = MessageKind::kLateForward, .forwards = {{Rank{3}, role, {}}}});
+  };
+  EXPECT_EQ(decode(encoded(RowRole::kMove)).forwards[0].role, RowRole::kMove);
+  EXPECT_THROW(decode(encoded(static_cast<RowRole>(4))), comm::WireError);
 }
 
 TEST(MessageCoding, ChangedBytesGiveMessageOrError) {

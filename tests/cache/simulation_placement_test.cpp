@@ -45,12 +45,13 @@ struct PlacedRun {
   double replica_fraction;
   RowCompression gradients, refreshes;
   std::size_t dictionary_keys;
+  PlacementPolicy policy;
 };
 
 PlacedRun run_of(std::uint64_t seed) {
   Random random(seed);
   PlacedRun run{.seed = seed,
-                .steps = 4 + static_cast<std::int64_t>(below(random, 6)),
+                .steps = 4 + static_cast<std::int64_t>(below(random, 12)),
                 .keys = 2 + below(random, 60),
                 .admission_count = below(random, 2) == 0 ? 1 : 1 + static_cast<std::uint32_t>(below(random, 6)),
                 .rejected_share = below(random, 3) == 0 ? 0.2 : 0,
@@ -60,7 +61,8 @@ PlacedRun run_of(std::uint64_t seed) {
                 .replica_fraction = std::vector{0., .05, .3, 1.}[below(random, 4)],
                 .gradients = {},
                 .refreshes = {},
-                .dictionary_keys = below(random, 2) == 0 ? 1000 : below(random, 40)};
+                .dictionary_keys = below(random, 2) == 0 ? 1000 : below(random, 40),
+                .policy = static_cast<PlacementPolicy>(below(random, 4))};
   run.saved_at = below(random, 2) == 0 ? 0 : 1 + static_cast<std::int64_t>(below(random, 4));
   if (below(random, 3) == 0) {
     run.refreshes = {.filter = {.age_max = 1, .threshold_max = 0}, .capacity_rows = 1 + below(random, 12)};
@@ -98,13 +100,14 @@ bool is_rejected(PlacedRun const& run, std::int64_t step) {
 struct PlacedOutcome {
   std::uint64_t reads = 0;  // the sum of a hash of each row that an entry reads
   std::uint64_t hash = 0;
-  std::uint64_t moved = 0;  // rows that other ranks own, in the batches
+  std::uint64_t remote = 0;  // rows that other ranks own, in the batches
+  std::uint64_t moved = 0;   // rows that the policy has moved
 };
 
 class PlacedRank {
  public:
   PlacedRank(Group const& group, PlacedRun const& run)
-      : run_(run), store_(group, {.threads = 1, .replica_fraction = run.replica_fraction}) {
+      : run_(run), store_(group, {.threads = 1, .replica_fraction = run.replica_fraction, .placement = run.policy}) {
     for (std::uint32_t t = 0; t < kTables; ++t) {
       auto const kind = t == 0 ? Optimizer::Kind::kAdagrad : Optimizer::Kind::kAdam;
       store_.add_table({.name = fmt::format("table {}", t),
@@ -132,7 +135,8 @@ class PlacedRank {
     ignore_rejection([&] { store_.wait_applied(); });
     if (saves) store_.save(folder, {});
     outcome_.hash = store_.table_hash();
-    outcome_.moved = store_.stats().remote_keys;
+    outcome_.remote = store_.stats().remote_keys;
+    outcome_.moved = store_.stats().moved_rows;
     store_.wait_barrier();
     return outcome_;
   }
@@ -233,6 +237,7 @@ PlacedOutcome train_all(std::vector<Group> const& groups, PlacedRun const& run, 
     auto const mine = PlacedRank(group, run).train(last, folder, restores, saves);
     std::lock_guard const lock(mutex);
     all.reads += mine.reads;
+    all.remote += mine.remote;
     all.moved += mine.moved;
     if (all.hash != 0 && all.hash != mine.hash) throw std::logic_error("ranks have different table hashes");
     all.hash = mine.hash;
@@ -251,6 +256,7 @@ PlacedOutcome train_in_two(PlacedRun const& run, std::uint64_t network, std::fil
   auto const before = train_all(groups(0), run, run.saved_at, folder, false, true);
   auto after = train_all(groups(1), run, run.steps, folder, true, false);
   after.reads += before.reads;
+  after.remote += before.remote;
   after.moved += before.moved;
   return after;
 }
@@ -258,7 +264,7 @@ PlacedOutcome train_in_two(PlacedRun const& run, std::uint64_t network, std::fil
 TEST(PlacementSimulation, EveryReadHasTheBitsOfOneRank) {
   std::uint64_t const first = environment_number("GPUPS_SIM_FIRST", 0),
                       count = environment_number("GPUPS_SIM_SEEDS", 200);
-  std::uint64_t moved = 0;
+  std::uint64_t remote = 0, moved = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TemporaryFolder const folder;
@@ -267,9 +273,11 @@ TEST(PlacementSimulation, EveryReadHasTheBitsOfOneRank) {
     auto const all = train_in_two(run, seed, folder.path() / "saved");
     ASSERT_EQ(all.hash, alone.hash);
     ASSERT_EQ(all.reads, alone.reads);
+    remote += all.remote;
     moved += all.moved;
   }
-  EXPECT_GT(moved, 10 * count);
+  EXPECT_GT(remote, 10 * count);
+  EXPECT_GT(moved, 2 * count);
 }
 
 // Results of lossy codecs depend on who owns which rows, but not on the network.

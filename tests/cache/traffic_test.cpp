@@ -16,8 +16,8 @@ namespace gpups::test {
 namespace {
 
 constexpr std::uint64_t TrafficByKind::*kKinds[] = {
-    &TrafficByKind::gradients, &TrafficByKind::refreshes,  &TrafficByKind::intents, &TrafficByKind::late_fetches,
-    &TrafficByKind::lookups,   &TrafficByKind::allreduces, &TrafficByKind::control};
+    &TrafficByKind::gradients, &TrafficByKind::refreshes, &TrafficByKind::intents,    &TrafficByKind::late_fetches,
+    &TrafficByKind::moves,     &TrafficByKind::lookups,   &TrafficByKind::allreduces, &TrafficByKind::control};
 
 // Each rank trains some steps on rows of all ranks, looks up rows and sums an array. Returns the statistics of all
 // ranks.
@@ -98,7 +98,8 @@ TEST(Traffic, SentPlusSavedIsUncompressed) {
   }
   std::uint64_t keys_and_values = 0, rows = 0;
   for (Stats const& stats : stats_of_training(3, kSteps)) {
-    for (auto const kind : {&TrafficByKind::intents, &TrafficByKind::late_fetches, &TrafficByKind::refreshes}) {
+    for (auto const kind :
+         {&TrafficByKind::intents, &TrafficByKind::late_fetches, &TrafficByKind::moves, &TrafficByKind::refreshes}) {
       keys_and_values += stats.sent.*kind + stats.saved_bytes.*kind;
     }
     rows += stats.remote_keys;
@@ -235,12 +236,11 @@ TEST(TrafficReport, ReportsReceiveImbalance) {
   EXPECT_EQ((trainer::TrafficReport{.received = {10, 10, 40, 0}}.receive_imbalance()), 40.0 / 15);
   EXPECT_EQ((trainer::TrafficReport{.received = {7, 7}}.receive_imbalance()), 1);
   EXPECT_EQ((trainer::TrafficReport{.received = {0, 0}}.receive_imbalance()), 1);
-  EXPECT_EQ(
-      trainer::to_json(trainer::TrafficReport{.received = {1, 3}}).dump(),
-      R"({"compression_ratio":1.0,"compression_ratio_by_kind":{},"receive_imbalance":1.5,"received":[1,3],)"
-      R"("saved_bytes":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,"lookups":0,)"
-      R"("refreshes":0},"sent":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,"lookups":0,)"
-      R"("messages":0,"refreshes":0}})");
+  EXPECT_EQ(trainer::to_json(trainer::TrafficReport{.received = {1, 3}}).dump(),
+            R"({"compression_ratio":1.0,"compression_ratio_by_kind":{},"receive_imbalance":1.5,"received":[1,3],)"
+            R"("saved_bytes":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,"lookups":0,)"
+            R"("moves":0,"refreshes":0},"sent":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,)"
+            R"("lookups":0,"messages":0,"moves":0,"refreshes":0}})");
 }
 
 TEST(TrafficReport, ReportsCompressionRatioByKind) {

@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "examples": {"gpups"},
 }
 # The rooms of cache, from left to right.
-ROOMS = ("wire", "files", "rows", "feedback", "batch", "protocol", "checkpoint", "store")
+ROOMS = ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store")
 CUDA_HEADER = re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nvtx3/|cublas|curand)")
 CUDA_WORD = re.compile(r"\b(__CUDACC__|__global__|__device__|__host__|__shared__|__CUDA_ARCH__|cuda[A-Z]\w*)\b")
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+$")

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -34,23 +35,30 @@ class Directory {
     Entry entry;
   };
 
-  // Returns the number of rows that are away.
+  // Returns the number of rows that are away, those included that move in the planned step.
   std::size_t size() const { return index_.size(); }
-  bool empty() const { return size() == 0; }
 
-  // Returns the owner of each key, on the host: `home` for rows that are not away.
-  std::vector<Rank> owners(View<Key const> keys, Rank home) const;
-  // Returns what is known about a row; nullopt if it is not away.
-  std::optional<Entry> find(Key key) const;
-  // Sets where rows are. keys: (n), distinct, on the host. owners: (n); rows whose owner is `home` are not away.
+  // Returns the owner of each key in a step, on the host: `home` for rows that are not away. step: at least the step
+  // before the one that was planned last.
+  std::vector<Rank> owners(View<Key const> keys, Rank home, Clock step) const;
+  // Returns what is known about a row in a step; nullopt if it is not away.
+  std::optional<Entry> find(Key key, Clock step) const;
+  // Returns all rows that are away in a step, in the order of their keys.
+  std::vector<KeyedEntry> list(Clock step) const;
+
+  // Sets where rows are now and in later steps. keys: (n), distinct, on the host. owners: (n); rows whose owner is
+  // `home` are not away. REQUIRES: no row moves in a later step.
   void set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
-  // Returns all rows that are away, in the order of their keys.
-  std::vector<KeyedEntry> list() const;
+  // Sets where rows are from step `since` on, which may be the next one but one; before, they are where they were.
+  void plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
 
  private:
   mutable Stream host_;
   kernels::KeyIndex index_;
   std::vector<Entry> entries_;  // by the key's number in the index
+  // Of the keys that move in step planned_: what was known before; nullopt: they were not away.
+  std::unordered_map<Key, std::optional<Entry>> before_;
+  Clock planned_{};
 };
 
 // Returns whether this rank owns the row of a key.
@@ -59,7 +67,9 @@ using OwnsRow = std::function<bool(TableId table, Key key)>;
 // The directories of all tables, by TableId, on one rank.
 struct Directories {
   std::vector<Directory> directories;
-  bool any_moved = false;  // on any rank: then batches must be announced one step earlier, so that homes can route them
+  // Rows move, or have moved, on any rank: then batches must be announced one step earlier, so that homes can plan
+  // them.
+  bool any_moved = false;
 };
 
 }  // namespace gpups::cache

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The uses of the rows of one table and home that ranks have announced, for the policy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cache/placement/policy.hpp"
+#include "gpups/array.hpp"
+#include "gpups/stream.hpp"
+#include "gpups/types.hpp"
+#include "kernels/key_index.hpp"
+
+namespace gpups::cache {
+
+// For the thread that makes progress. Takes 16 bytes of host memory for each use, and about 30 for each key.
+class KeyUses {
+ public:
+  KeyUses() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
+
+  // Adds a use of each key. keys: (n), distinct, on the host.
+  void add(View<Key const> keys, RowUse use);
+
+  // The uses of some keys.
+  struct UseColumns {
+    std::vector<std::uint32_t> first;  // (n + 1)
+    std::vector<RowUse> uses;
+  };
+  // Returns the uses of keys, and forgets those in steps up to `step`. keys: (n), distinct, on the host.
+  UseColumns take(View<Key const> keys, Clock step);
+
+ private:
+  static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
+  // An element of the list of one key.
+  struct ListedUse {
+    RowUse use;
+    std::uint32_t next;
+  };
+
+  Stream host_;
+  kernels::KeyIndex index_;
+  std::vector<std::uint32_t> last_;  // by the key's number in the index: its newest use
+  std::vector<ListedUse> uses_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace gpups::cache

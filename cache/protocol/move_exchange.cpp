@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/move_exchange.hpp"
+
+#include <utility>
+
+#include "kernels/gather_elements.hpp"
+#include "kernels/wire/list_rows.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Returns a part of a body as words.
+template <class T>
+View<T> words_at(View<std::uint8_t> bytes, MovedBody::Place place) {
+  return {reinterpret_cast<T*>(bytes.data() + place.first), place.size / sizeof(T), bytes.device()};
+}
+
+}  // namespace
+
+TableShard::MovedColumns MoveExchange::columns(TableId table, MovedBody::PartPlaces const& places,
+                                               View<std::uint8_t> bytes) const {
+  auto const values = bytes.slice(places.values.first, places.values.size);
+  return {.values = state_.table(table).numbers_at(values, places.sent),
+          .state = words_at<float>(bytes, places.state),
+          .lifecycle = words_at<std::uint32_t>(bytes, places.lifecycle)};
+}
+
+// -- the owner before the step --
+
+void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
+  auto& stream = state_.stream;
+  leaving_ = {};
+  std::size_t words = 0, count = 0;
+  std::map<Rank, std::vector<ListPart> const*> lists;
+  for (auto& [id, batch] : state_.reader_batches) {
+    if (id.second != clock || batch.is_late || !has_moves(batch)) continue;
+    lists[id.first] = &batch.moves;
+    leaving_.first[id.first] = count;
+    count += batch.moves.size();
+    for (auto const& part : batch.moves) words += kernels::bitmap_words(part.ids.size()) + part.ids.size();
+  }
+  if (lists.empty()) return;
+  leaving_.words = Array<std::uint32_t>(stream.device(), words);
+  leaving_.counts = Array<std::uint32_t>(stream.device(), count);
+  std::size_t at = 0;
+  auto const take = [&](std::size_t size) {
+    at += size;
+    return leaving_.words.view().slice(at - size, size);
+  };
+  std::vector<kernels::MarkExisting> marks;
+  std::vector<kernels::ListMarked> listed;
+  for (auto const& [reader, parts] : lists) {
+    for (auto const& part : *parts) {
+      std::size_t const rows = part.ids.size();
+      auto const bitmap = take(kernels::bitmap_words(rows));
+      auto const& marked = leaving_.of[reader].emplace_back(MarkedRows{bitmap, take(rows)});
+      marks.push_back(state_.table(part.table).mark_moved(part.ids, marked.bitmap));
+      listed.push_back({.bitmap = marked.bitmap, .n = rows, .from = part.ids, .taken = marked.listed});
+    }
+  }
+  kernels::mark_existing(stream, marks);
+  kernels::list_marked(stream, listed, leaving_.counts);
+  reads.add<std::uint32_t>(leaving_.counts.view(), leaving_.count);
+}
+
+MoveExchange::PackedMoves MoveExchange::pack_rows(std::vector<ListPart> const& parts,
+                                                  std::vector<MarkedRows> const& marked, std::size_t first_count) {
+  auto& stream = state_.stream;
+  PackedMoves packed;
+  std::vector<MovedBody::RowsOfPart> rows;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    packed.sent.push_back(leaving_.count[first_count + p]);
+    rows.push_back({&state_.table(parts[p].table).options(), parts[p].ids.size(), packed.sent[p]});
+  }
+  MovedBody const body(rows);
+  packed.bytes = std::make_shared<Array<std::uint8_t>>(stream.device(), body.bytes());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& places = body.parts()[p];
+    auto const bytes = packed.bytes->view();
+    if (places.rows > 0) copy<std::uint32_t>(stream, words_at<std::uint32_t>(bytes, places.bitmap), marked[p].bitmap);
+    if (places.sent == 0) continue;
+    auto const ids = marked[p].listed.slice(0, places.sent);
+    state_.table(parts[p].table).read_columns(stream, ids, columns(parts[p].table, places, bytes));
+  }
+  return packed;
+}
+
+void MoveExchange::pack(Clock clock) {
+  for (auto const& [reader, marked] : leaving_.of) {
+    auto const& parts = state_.reader_batches.at({reader, clock}).moves;
+    packed_[reader] = pack_rows(parts, marked, leaving_.first.at(reader));
+    for (auto const& part : parts) {
+      rows_ += part.ids.size();
+      if (!part.ids.empty()) state_.table(part.table).give_up(state_.stream, part.ids, clock - 1);
+    }
+  }
+}
+
+void MoveExchange::fill_in(Rank reader, Message& message) const {
+  auto const packed = packed_.find(reader);
+  if (packed != packed_.end()) message.moved = packed->second.sent;
+}
+
+void MoveExchange::send(Rank reader, Clock clock) {
+  auto const packed = packed_.extract(reader);
+  if (packed.empty()) return;
+  auto const& bytes = packed.mapped().bytes;
+  state_.messenger.send_data(state_.stream, reader, tag_of_moved_rows(clock), bytes->data(), bytes->size(),
+                             &Traffic::moves, bytes);
+}
+
+// -- the owner in the step --
+
+void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& moved,
+                           std::function<void()> then) {
+  auto const& parts = pending.batch->parts;
+  std::vector<MovedBody::RowsOfPart> rows;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::size_t const count = parts[p].arriving.size_of(from);
+    if (moved.size() != parts.size() || moved[p] > count) {
+      state_.throw_peer_error(from, "passed other rows than it was told to pass");
+    }
+    rows.push_back({&state_.table(parts[p].table).options(), count, moved[p]});
+  }
+  auto const arrived = std::make_shared<ArrivedRows>(ArrivedRows{.from = from, .body = MovedBody(rows)});
+  pending.arrived.push_back(arrived);
+  auto const allocate = [arrived, device = state_.stream.device()] {
+    arrived->bytes = Array<std::uint8_t>(device, arrived->body.bytes());
+    return arrived->bytes.data();
+  };
+  state_.messenger.receive_data(state_.stream, from, tag_of_moved_rows(pending.batch->clock), arrived->body.bytes(),
+                                allocate, std::move(then));
+}
+
+void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads& reads) {
+  auto& stream = state_.stream;
+  arrived_ = {};
+  std::size_t words = 0, count = 0;
+  for (auto const& arrived : pending.arrived) {
+    arrived_.first[arrived->from] = count;
+    count += arrived->body.parts().size();
+    for (auto const& places : arrived->body.parts()) words += places.rows;
+  }
+  if (count == 0) return;
+  arrived_.words = Array<std::uint32_t>(stream.device(), words);
+  arrived_.counts = Array<std::uint32_t>(stream.device(), count);
+  std::vector<kernels::ListMarked> listed;
+  std::size_t at = 0;
+  for (auto const& arrived : pending.arrived) {
+    for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
+      auto const& places = arrived->body.parts()[p];
+      MarkedRows const marked{words_at<std::uint32_t>(arrived->bytes, places.bitmap),
+                              arrived_.words.view().slice(at, places.rows)};
+      at += places.rows;
+      arrived_.of[arrived->from].push_back(marked);
+      listed.push_back({.bitmap = marked.bitmap,
+                        .n = places.rows,
+                        .from = pending.batch->parts[p].arriving.of(arrived->from),
+                        .taken = marked.listed});
+    }
+  }
+  kernels::list_marked(stream, listed, arrived_.counts);
+  reads.add<std::uint32_t>(arrived_.counts.view(), arrived_.count);
+}
+
+void MoveExchange::write(PendingBatch& pending) {
+  auto& stream = state_.stream;
+  auto const ids_at = [&](PreparedPart const& part, View<std::uint32_t const> positions) {
+    Array<std::uint32_t> ids(stream.device(), positions.size());
+    kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
+    return ids;
+  };
+  for (auto const& part : pending.batch->parts) {
+    if (part.arriving.size() > 0) {
+      state_.table(part.table).take_over(stream, ids_at(part, part.arriving.positions));
+    }
+  }
+  for (auto const& arrived : pending.arrived) {
+    for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
+      auto const& part = pending.batch->parts[p];
+      auto const& places = arrived->body.parts()[p];
+      if (arrived_.count[arrived_.first.at(arrived->from) + p] != places.sent) {
+        state_.throw_peer_error(arrived->from, "passed a different number of rows than its message says");
+      }
+      if (places.sent == 0) continue;
+      auto const listed = arrived_.of.at(arrived->from)[p].listed.slice(0, places.sent);
+      state_.table(part.table)
+          .write_columns(stream, ids_at(part, listed), columns(part.table, places, arrived->bytes.view()));
+    }
+  }
+  pending.arrived.clear();
+}
+
+}  // namespace gpups::cache

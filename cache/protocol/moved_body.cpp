@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/moved_body.hpp"
+
+#include "cache/wire/received_sums.hpp"
+#include "kernels/number_matrix.hpp"
+#include "kernels/row_lifecycle.hpp"
+#include "kernels/update_rows.hpp"
+#include "kernels/wire/list_rows.hpp"
+
+namespace gpups::cache {
+
+MovedBody::MovedBody(std::vector<RowsOfPart> const& parts) {
+  for (auto const& [table, rows, sent] : parts) {
+    std::size_t const size = kernels::bitmap_words(rows) * sizeof(std::uint32_t);
+    parts_.push_back({.rows = rows, .sent = sent, .bitmap = {bitmap_bytes_, size}});
+    bitmap_bytes_ += size;
+  }
+  bytes_ = bitmap_bytes_;
+  std::size_t at = after_section(0, bitmap_bytes_);
+  auto const take = [&](std::size_t size) {
+    Place const place{at, size};
+    if (size > 0) bytes_ = at + size;
+    at = after_section(at, size);
+    return place;
+  };
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& [table, rows, sent] = parts[p];
+    parts_[p].values = take(kernels::NumberView{nullptr, sent, table->dim, table->value_type}.bytes());
+    parts_[p].state = take(sent * kernels::state_columns(table->optimizer, table->dim) * sizeof(float));
+    parts_[p].lifecycle = take(sent * kernels::kLifecycleWords * sizeof(std::uint32_t));
+  }
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/row_finder.hpp"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <utility>
+
+#include "kernels/upload.hpp"
+
+namespace gpups::cache {
+
+// Adds the lists of all parts, which are made in `parts`.
+void RowFinder::add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& parts) {
+  if (homes.empty()) return;
+  parts.resize(homes.front()->size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    parts[p].table = (*homes.front())[p].table;
+    auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &parts[p], .pieces = {}});
+    for (auto const* const home : homes) {
+      list.pieces.push_back(&(*home)[p].keys);
+      list.keys += (*home)[p].keys.size();
+    }
+  }
+}
+
+// The rows of updates are those that were found for reads, if no row of the batch moves.
+void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
+  join_updates(batch);
+  bool is_found = !batch.is_late;
+  for (auto const& [home, list] : batch.homes) is_found = is_found && !list.other_updates;
+  for (std::size_t p = 0; p < batch.updates.size(); ++p) {
+    ListPart& part = batch.updates[p];
+    if (is_found) {
+      part = batch.reads[p];
+      continue;
+    }
+    auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &part, .pieces = {}});
+    for (auto const& [home, of_home] : batch.homes) {
+      list.pieces.push_back(&of_home.updates()[p].keys);
+      list.keys += of_home.updates()[p].keys.size();
+    }
+  }
+}
+
+void RowFinder::wait_find(Clock step, kernels::HostReads& also) {
+  for (auto& [id, batch] : state_.reader_batches) {
+    auto const& [reader, clock] = id;
+    if (clock == step) {
+      add_updates(reader, batch);
+    } else if (clock == step + 1 && !batch.is_late) {
+      HomeKeys reads, moves;
+      for (auto const& [home, list] : batch.homes) {
+        if (!list.keys_received) continue;  // only the keys of batches in order are needed now
+        reads.push_back(&list.reads);
+        if (!list.moves.empty()) moves.push_back(&list.moves);
+      }
+      add(reader, reads, batch.reads);
+      add(reader, moves, batch.moves);
+    }
+  }
+  wait_find_added(also);
+}
+
+// The lists of a table are found together, so their keys are one after another in memory.
+void RowFinder::wait_find_added(kernels::HostReads& also) {
+  auto& stream = state_.stream;
+  std::map<TableId, std::vector<JoinedKeys const*>> by_table;
+  std::size_t count = 0;
+  for (auto const& list : added_) {
+    by_table[list.part->table].push_back(&list);
+    count += list.keys;
+  }
+  std::vector<Key> all;
+  all.reserve(count);
+  for (auto const& [table, lists] : by_table) {
+    for (auto const* const list : lists) {
+      for (auto const* const piece : list->pieces) all.insert(all.end(), piece->begin(), piece->end());
+    }
+  }
+  keys_ = Array<Key>(stream.device(), count);
+  kernels::upload<Key>(stream, keys_, all);
+  auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
+
+  found_.clear();
+  readers_.clear();
+  std::size_t begin = 0;
+  for (auto const& [table, lists] : by_table) {
+    auto& shard = state_.table(table);
+    auto& readers = readers_.emplace_back();
+    std::size_t size = 0;
+    std::vector<std::size_t> ends;
+    for (auto const* const list : lists) {
+      list->part->ids = ids->view().slice(begin + size, list->keys);
+      list->part->ids_memory = ids;
+      if (shard.sends_deltas()) {
+        list->part->key_list = std::make_shared<Array<Key>>(stream.device(), list->keys);
+        copy<Key>(stream, *list->part->key_list, keys_.view().slice(begin + size, list->keys));
+      }
+      ends.push_back(size += list->keys);
+      readers.push_back(list->reader);
+    }
+    found_.push_back({{&shard, keys_.view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
+    begin += size;
+  }
+  repeated_there_ = Array<std::uint32_t>(stream.device(), added_.size());
+  TableShard::wait_resolve_lists(stream, found_, repeated_there_, also);
+  added_.clear();
+}
+
+void RowFinder::read_repeated(kernels::HostReads& reads) {
+  reads.add<std::uint32_t>(repeated_there_.view(), repeated_);
+}
+
+void RowFinder::check_found() {
+  auto const repeated = TableShard::wait_repeated_key(state_.stream, found_, repeated_);
+  if (!repeated) return;
+  state_.throw_peer_error(readers_[repeated->part][repeated->list],
+                          fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
+                                      found_[repeated->part].shard->options().name));
+}
+
+std::vector<ListPart> RowFinder::wait_find_late(Rank reader, HomeList const& list) {
+  std::vector<ListPart> parts;
+  add(reader, {&list.reads}, parts);
+  kernels::HostReads none(state_.stream), reads(state_.stream);
+  wait_find_added(none);
+  read_repeated(reads);
+  reads.wait();
+  check_found();
+  return parts;
+}
+
+}  // namespace gpups::cache
