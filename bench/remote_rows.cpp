@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the rows that a rank reads in a step and does not own, for a configuration of gpu_train: with owners by the
-// hash of the key, and with owners by the parts of train.placement = "graph". Batches and negatives are those of the
+// hash of the key, and with owners by the parts of placement.initial = "graph". Batches and negatives are those of the
 // trainer. Trains nothing. Prints a line of JSON.
-//   remote_rows examples/configs/fb15k-237.toml --ranks 4 --set data.folder=FOLDER --set train.placement=graph
+//   remote_rows examples/configs/fb15k-237.toml --ranks 4 --set data.folder=FOLDER --set placement.initial=graph
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -100,7 +100,7 @@ void run(Options const& o) {
   auto const per_step = [&](std::uint64_t sum) {
     return static_cast<double>(sum) / static_cast<double>(o.ranks) / static_cast<double>(o.steps);
   };
-  nlohmann::ordered_json line{{"ranks", o.ranks}, {"steps", o.steps}, {"placement", config.train.placement}};
+  nlohmann::ordered_json line{{"ranks", o.ranks}, {"steps", o.steps}, {"placement", config.placement.initial}};
   Counts all;
   auto const add = [&](std::string const& name, Counts const& c) {
     line[name] = {{"read", per_step(c.read)}, {"remote_by_hash", per_step(c.remote_by_hash)}};

@@ -133,13 +133,18 @@ struct TrainConfig {
   std::int64_t lookahead = 4;
   bool prefetch_thread = true;
   bool reuse_batches = false;
-  std::string placement = "hash";
-  double replica_fraction = 0.1;
   std::int64_t seed = 1;
   std::int64_t validate_every = 1;
   std::int64_t checkpoint_every = 1;
   std::int64_t patience = 0;
   std::int64_t expire_after = 0;  // 0: never
+};
+
+// Where rows are ([placement]).
+struct PlacementConfig {
+  std::string initial = "hash";
+  std::string policy = "static";
+  double replica_fraction = 0.1;
 };
 
 // Evaluation ([eval]).
@@ -178,6 +183,7 @@ struct Config {
   CompressionConfig gradient_compression;
   CompressionConfig refresh_compression;
   TrainConfig train;
+  PlacementConfig placement;
   EvalConfig eval;
   RunConfig run;
   ClusterConfig cluster;

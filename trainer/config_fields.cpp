@@ -9,8 +9,8 @@ std::vector<Field> make_fields() {
   std::vector<Field> all;
   for (auto const& of_section :
        {data_fields(), model_fields(), click_model_fields(), optimizer_fields(), linear_fields(), dense_fields(),
-        gradient_compression_fields(), refresh_compression_fields(), train_fields(), eval_fields(), run_fields(),
-        cluster_fields()}) {
+        gradient_compression_fields(), refresh_compression_fields(), train_fields(), placement_fields(), eval_fields(),
+        run_fields(), cluster_fields()}) {
     all.insert(all.end(), of_section.begin(), of_section.end());
   }
   return all;

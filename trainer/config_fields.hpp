@@ -79,6 +79,7 @@ std::vector<Field> dense_fields();
 std::vector<Field> gradient_compression_fields();
 std::vector<Field> refresh_compression_fields();
 std::vector<Field> train_fields();
+std::vector<Field> placement_fields();
 std::vector<Field> eval_fields();
 std::vector<Field> run_fields();
 std::vector<Field> cluster_fields();

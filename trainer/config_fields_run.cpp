@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of [train], [eval], [run] and [cluster].
+// The keys of [train], [placement], [eval], [run] and [cluster].
 #include "trainer/config_constraints.hpp"
 #include "trainer/config_fields.hpp"
 
@@ -8,6 +8,8 @@ namespace {
 
 template <auto Member>
 constexpr FieldAccessor kTrain = at<&Config::train, Member>;
+template <auto Member>
+constexpr FieldAccessor kPlacement = at<&Config::placement, Member>;
 template <auto Member>
 constexpr FieldAccessor kEval = at<&Config::eval, Member>;
 template <auto Member>
@@ -40,16 +42,6 @@ std::vector<Field> train_fields() {
                    "true: epochs have the same batches, each prepared once; needs about 50 bytes per sample")
           .only_if(kRatings)
           .fixed_on_resume(),
-      FieldBuilder("train", "placement", kTrain<&T::placement>,
-                   "hash: samples in random order; graph: ranks get samples that read the same rows")
-          .one_of({"hash", "graph"})
-          .only_if(kPlaced)
-          .fixed_on_resume(),
-      FieldBuilder(
-          "train", "replica_fraction", kTrain<&T::replica_fraction>,
-          "rows of other ranks that a rank keeps between steps, as a fraction of its own rows; at least those of "
-          "four steps, or with 0 none")
-          .range(0, 1),
       FieldBuilder("train", "seed", kTrain<&T::seed>, "seed of initial values, negatives and the order of samples")
           .range(0, kMost53)
           .fixed_on_resume(),
@@ -68,6 +60,27 @@ std::vector<Field> train_fields() {
           .range(0, 4e9)
           .only_if(kClicks)
           .fixed_on_resume(),
+  };
+}
+
+std::vector<Field> placement_fields() {
+  using namespace constraints;
+  using P = PlacementConfig;
+  return {
+      FieldBuilder("placement", "initial", kPlacement<&P::initial>,
+                   "hash: samples in random order; graph: ranks get samples that read the same rows")
+          .one_of({"hash", "graph"})
+          .only_if(kPlaced)
+          .fixed_on_resume(),
+      FieldBuilder("placement", "policy", kPlacement<&P::policy>,
+                   "when rows move between ranks while training; static: never; adaptive: if fewer bytes are sent; "
+                   "relocate: to a rank that uses them; random: for tests")
+          .one_of({"static", "relocate", "adaptive", "random"}),
+      FieldBuilder(
+          "placement", "replica_fraction", kPlacement<&P::replica_fraction>,
+          "rows of other ranks that a rank keeps between steps, as a fraction of its own rows; at least those of "
+          "four steps, or with 0 none")
+          .range(0, 1),
   };
 }
 

@@ -64,10 +64,10 @@ std::uint32_t new_microbatches(Config const& config, int ranks) {
 // and the graph of a bisection has a copy of them.
 void add_placement(MemoryPlan& plan, Config const& config, std::uint64_t samples, std::uint64_t entries,
                    std::uint64_t rows) {
-  if (config.train.placement != "graph") return;
+  if (config.placement.initial != "graph") return;
   plan.push_back({.what = "placement: partition of samples and rows",
                   .bytes = 64 * entries + 16 * samples + 64 * rows,
-                  .settings = "train.placement",
+                  .settings = "placement.initial",
                   .on_host = true,
                   .with_task = true});
 }
@@ -91,7 +91,7 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
       config.run.threads > 0 ? static_cast<std::size_t>(config.run.threads)
                              : std::max<std::size_t>(1, static_cast<std::size_t>(kernels::Arena(0).threads()) / size);
   step.threads = device.is_host() ? threads : 1;
-  step.replica_fraction = config.train.replica_fraction;
+  step.replica_fraction = config.placement.replica_fraction;
   return step;
 }
 
@@ -104,7 +104,9 @@ std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
   std::uint64_t const needed = rows == 0 ? of_steps : std::min(of_steps, share_elsewhere(rows, step.ranks));
   double const own = static_cast<double>(rows) / static_cast<double>(step.ranks);
   auto const kept = static_cast<std::uint64_t>(step.replica_fraction * own);
-  return needed > kept ? table_bytes(part.table, needed) - table_bytes(part.table, kept) : 0;
+  auto const rows_with = [own](std::uint64_t replicas) { return static_cast<std::size_t>(own) + replicas; };
+  if (needed <= kept) return 0;
+  return table_bytes(part.table, rows_with(needed)) - table_bytes(part.table, rows_with(kept));
 }
 
 // A prepared batch has the keys, positions, order and offsets of entries, and the numbers of its rows. The array of

@@ -31,7 +31,7 @@ struct StepSizes {
   std::size_t kept;      // batches that are reused in each epoch, with train.reuse_batches
   std::size_t ranks;
   std::size_t threads;      // host threads that compute; 1 on a GPU
-  double replica_fraction;  // train.replica_fraction
+  double replica_fraction;  // placement.replica_fraction
 };
 // data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run.
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
@@ -50,7 +50,7 @@ struct BatchPart {
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings);
 
-// Adds the placement of training samples, with train.placement = "graph". entries: rows that all samples read.
+// Adds the placement of training samples, with placement.initial = "graph". entries: rows that all samples read.
 void add_placement(MemoryPlan& plan, Config const& config, std::uint64_t samples, std::uint64_t entries,
                    std::uint64_t rows);
 

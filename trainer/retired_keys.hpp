@@ -46,6 +46,8 @@ inline constexpr RetiredKey kRetiredKeys[] = {
     {"train.batch", "train.batch_size"},
     {"train.valid_every", "train.validate_every"},
     {"train.keep_batches", "train.reuse_batches"},
+    {"train.placement", "placement.initial"},
+    {"train.replica_fraction", "placement.replica_fraction"},
 };
 
 // Throws Error if `name`, "section" or "section.key", is a former name. The error contains the new name. origin: the

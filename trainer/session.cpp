@@ -27,7 +27,8 @@ Session open_session(Config const& config, Data const& data, Group const& group,
   Store store(group, {.device = device,
                       .threads = static_cast<int>(config.run.threads),
                       .seed = static_cast<std::uint64_t>(config.train.seed),
-                      .replica_fraction = config.train.replica_fraction,
+                      .replica_fraction = config.placement.replica_fraction,
+                      .placement = placement_policy(config.placement.policy),
                       .wait_timeout_s = config.cluster.wait_timeout_s});
   for (TableOptions table : task->tables()) {
     table.gradient_compression = row_compression(config.gradient_compression, table.dim);

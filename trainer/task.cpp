@@ -56,7 +56,7 @@ TaskKind const& kind_of(std::string_view reader) {
 }  // namespace
 
 std::shared_ptr<Placement const> Data::placement(Config const& config, std::uint32_t microbatches) const {
-  if (config.train.placement != "graph") return nullptr;
+  if (config.placement.initial != "graph") return nullptr;
   PartitionOptions const options{.parts = microbatches,
                                  .seed = static_cast<std::uint64_t>(config.train.seed),
                                  .batch_samples = static_cast<double>(config.train.batch_size)};

@@ -87,7 +87,7 @@ struct TaskContext {
   Device device;
   std::uint32_t microbatches;
   std::int64_t schedule_steps;  // end of the learning rate's schedule if the configuration does not set it
-  std::shared_ptr<Placement const> placement{};  // of training with train.placement = "graph", else null
+  std::shared_ptr<Placement const> placement{};  // of training with placement.initial = "graph", else null
 };
 
 // The data of a run, read once for all ranks of a process. Any thread.
@@ -112,10 +112,10 @@ class Data {
   // Returns the sizes of the data, for summary.json.
   virtual nlohmann::json counts() const = 0;
 
-  // Returns the rows that each training sample reads. REQUIRES: readers that train.placement = "graph" accepts.
+  // Returns the rows that each training sample reads. REQUIRES: readers that placement.initial = "graph" accepts.
   virtual SampleRows sample_rows() const { return {}; }
   // Returns the placement of a configuration's training into as many parts as there are microbatches, or null with
-  // train.placement = "hash". All ranks of the process share it: the first call computes it, and others wait for it.
+  // placement.initial = "hash". All ranks of the process share it: the first call computes it, and others wait for it.
   std::shared_ptr<Placement const> placement(Config const& config, std::uint32_t microbatches) const;
 
   // Returns the memory of the data, and the memory that a rank's task will allocate in addition to the rows of its

@@ -317,7 +317,8 @@ nlohmann::json Training::wait_summary() {
   nlohmann::json const pairs =
       store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
   std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
-                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.late_keys)};
+                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.late_keys),
+                           static_cast<std::int64_t>(mine.moved_rows)};
   store().wait_allreduce(counts);
   std::uint64_t const hash = store().table_hash();
   double const seconds = seconds_before_ + watch_.seconds();
@@ -336,6 +337,7 @@ nlohmann::json Training::wait_summary() {
                          {"distinct_keys", counts[1]},
                          {"remote_keys", counts[2]},
                          {"late_keys", counts[3]},
+                         {"moved_rows", counts[4]},
                          {"pairs", pairs},
                          {"versions", versions()}};
   summary.update(accounts_of(mine, traffic_report));

@@ -13,7 +13,7 @@ namespace gpups {
 
 // Why a row is where it is.
 enum class PlacementReason : std::uint8_t {
-  kHome,       // it never moved, or moved back to its home
+  kHome,       // it is at its home: it never moved, or moved back
   kLocalized,  // Store::localize()
   kPolicy,     // the placement policy moved it while training
 };
@@ -34,7 +34,7 @@ char const* name_of(PlacementPolicy policy);
 struct RowPlacement {
   Rank owner{};   // the rank that has the row's true value and its optimizer state, and updates it
   Rank home{};    // the rank that knows the owner: a hash of the key, which never changes
-  Clock since{};  // the first step in which the owner has the row; 0 for a row that never moved
+  Clock since{};  // the first step in which the owner has the row; 0 if the row is at its home
   PlacementReason reason{};
 };
 

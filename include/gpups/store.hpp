@@ -337,7 +337,8 @@ class Store {
   // batches should be prepared five or more steps ahead if links are slow. Collective.
   void localize(Stream& stream, TableId table, View<Key const> keys);
 
-  // Returns where the row of a key is. Asks the key's home. Not collective, but the home's Store must exist.
+  // Returns where the row of a key is in step clock(), if no call of advance_clock() ends the step meanwhile. Asks the
+  // key's home. Not collective, but the home's Store must exist.
   RowPlacement where(TableId table, Key key);
 
   // Calls `visit` with all rows that this rank owns, in chunks of at most 16,384 rows, in no particular order. The
@@ -362,7 +363,8 @@ class Store {
   // Loads a checkpoint into tables with the same options, on any number of ranks, and sets clock(). Returns the blobs,
   // on every rank. Call it after add_table() and before other calls that need tables. Throws Error on all ranks, before
   // any row has changed, if a file is missing, truncated or changed (checksums), or does not match the tables and the
-  // seed. Collective.
+  // seed; then this Store can only be destroyed. Rows that were away from their homes are with the same ranks again,
+  // or at home if there are fewer ranks. Collective.
   std::vector<Blob> restore(std::filesystem::path const& folder);
 
   // Exports the rows of all tables for other programs: for each TABLE a file of keys, uint64 (rows), and a file of

@@ -59,6 +59,30 @@ TEST_F(HostileHome, ForwardedKeysTakeNoMemory) {
   expect_rejected("nothing arrived for 300 s");  // the keys do not come
 }
 
+TEST_F(HostileHome, RejectsRowsThatWereNotToMove) {
+  send_refresh({.moved = {1}});
+  expect_rejected("sent values for other rows than were announced");
+}
+
+TEST_F(HostileHome, RejectsForwardTwiceInOneRole) {
+  auto const move = cache::RowRole::kMove;
+  send_refresh({.forwards = {{Rank{1}, move, intent(2, 1)}, {Rank{1}, move, intent(2, 1)}}, .key_bytes = 9});
+  expect_rejected("announced a batch twice");
+}
+
+TEST_F(HostileHome, RejectsLateForwardThatMovesRows) {
+  peer_.send({.kind = MessageKind::kLateForward,
+              .clock = Clock{1},
+              .forwards = {{Rank{1}, cache::RowRole::kUpdate, intent(1, 1)}},
+              .key_bytes = 9});
+  expect_rejected("forwarded a late fetch that moves");
+}
+
+TEST_F(HostileHome, RejectsRequestForRowsOfAFutureStep) {
+  peer_.send({.kind = MessageKind::kLookup, .clock = Clock{2}, .keys = 1});
+  expect_rejected("requested rows of a step that is not complete");
+}
+
 TEST_F(HostileHome, RejectsAnswersThatWereNotRequested) {
   auto const batch = read_from_peer(Clock{0});
   peer_.send({.kind = MessageKind::kLateFetchReply, .clock = Clock{0}, .id = 3});

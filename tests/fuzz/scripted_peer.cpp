@@ -50,7 +50,7 @@ AnyTag any_tag(Script& script) {
 void ScriptedPeer::corrupt(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
-  switch (script_.byte() % 18) {
+  switch (script_.byte() % 19) {
     case 0:
       message.kind = kind_of(value);
       break;
@@ -85,13 +85,17 @@ void ScriptedPeer::corrupt(Message& message) {
       message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
       break;
     case 15:
-      message.forwards.push_back({Rank{static_cast<std::uint32_t>(script_.number())}, make_intent(clock_ + 2)});
+      message.forwards.push_back({Rank{static_cast<std::uint32_t>(script_.number())},
+                                  static_cast<cache::RowRole>(value % 4), make_intent(clock_ + 2)});
       break;
     case 16:
-      message.routes.push_back({Clock{clock_ + 1}, {script_.number()}});
+      message.routes.push_back({Clock{clock_ + 1}, {script_.number()}, {script_.number()}});
       break;
     case 17:
       message.route_bytes = value;
+      break;
+    case 18:
+      message.moved.push_back(value);
       break;
     case 11:
       if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());

@@ -71,7 +71,7 @@ TEST(MemoryPlan, CountsReplicasThatAreNotKept) {
   auto const replica_bytes = [&](std::string const& fraction, std::size_t rows) {
     BatchPart const part{.entries = 5000, .rows = rows, .table = table, .entry_bytes = 12};
     MemoryPlan plan;
-    auto const step = sizes({{"train.replica_fraction=" + fraction}}, 1000000, 2);
+    auto const step = sizes({{"placement.replica_fraction=" + fraction}}, 1000000, 2);
     add_batches(plan, {&part, 1}, step, Device::host(), "");
     std::uint64_t bytes = 0;
     for (auto const& line : plan) bytes += line.what.starts_with("replicas") ? line.bytes : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs with train.placement = "graph" give the same bits for every number of ranks, and can be resumed.
+// Runs with placement.initial = "graph" give the same bits for every number of ranks, and can be resumed.
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"
@@ -15,7 +15,7 @@ using PlacedTraining = TrainTest;
 
 TEST_F(PlacedTraining, BitsAreIndependentOfRanks) {
   for (std::string const sampling : {"triple", "shared"}) {
-    Settings settings{"train.placement=graph", "model.sampling=" + sampling};
+    Settings settings{"placement.initial=graph", "model.sampling=" + sampling};
     if (sampling == "shared") settings.insert(settings.end(), {"model.negatives=16", "model.local_negatives=0.5"});
     auto const with = [&](std::string const& setting) {
       Settings all = settings;
@@ -34,20 +34,20 @@ TEST_F(PlacedTraining, BitsAreIndependentOfRanks) {
 }
 
 TEST_F(PlacedTraining, LocalNegativesChangeTheTraining) {
-  Settings const settings{"train.placement=graph", "model.sampling=shared", "model.negatives=16"};
+  Settings const settings{"placement.initial=graph", "model.sampling=shared", "model.negatives=16"};
   Settings local = settings;
   local.emplace_back("model.local_negatives=0.5");
   EXPECT_NE(run("none", settings).at("table_hash"), run("half", local).at("table_hash"));
 }
 
 TEST_F(PlacedTraining, ResumedRunEqualsUninterruptedRun) {
-  Settings const graph{"train.placement=graph"};
-  auto whole = result(run("whole", {"train.placement=graph", "train.steps=20"}));
-  run("run", {"train.placement=graph", "train.steps=9", "run.ranks=3"});
-  auto resumed = result(run("run", {"train.placement=graph", "train.steps=20", "run.ranks=2"}, true));
+  Settings const graph{"placement.initial=graph"};
+  auto whole = result(run("whole", {"placement.initial=graph", "train.steps=20"}));
+  run("run", {"placement.initial=graph", "train.steps=9", "run.ranks=3"});
+  auto resumed = result(run("run", {"placement.initial=graph", "train.steps=20", "run.ranks=2"}, true));
   for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
   EXPECT_EQ(resumed, whole);
-  expect_error([&] { run("run", {"train.steps=30"}, true); }, {"train.placement"});
+  expect_error([&] { run("run", {"train.steps=30"}, true); }, {"placement.initial"});
 }
 
 TEST_F(PlacedTraining, RejectsSettingsWithoutEffect) {
@@ -55,17 +55,18 @@ TEST_F(PlacedTraining, RejectsSettingsWithoutEffect) {
       [&] {
         config({"model.sampling=shared", "model.local_negatives=0.5"});
       },
-      {"model.local_negatives", "train.placement"});
-  expect_error([&] { config({"train.placement=graph", "model.local_negatives=0.5"}); }, {"model.sampling"});
-  expect_error([&] { config({"train.placement=metis"}); }, {"hash, graph"});
+      {"model.local_negatives", "placement.initial"});
+  expect_error([&] { config({"placement.initial=graph", "model.local_negatives=0.5"}); }, {"model.sampling"});
+  expect_error([&] { config({"placement.initial=metis"}); }, {"hash, graph"});
   expect_error(
       [] { parse_config("[data]\nreader = \"clicks\"\ntrain = \"x\"\n[train]\nplacement = \"graph\"\n", "test", "."); },
-      {"train.placement has no effect"});
+      {"placement.initial has no effect"});
 }
 
 class PlacedRatings : public RunTest {
  protected:
-  PlacedRatings() : RunTest({"data.reader=ratings", "data.train=ratings.txt", "model.dim=8", "train.placement=graph"}) {
+  PlacedRatings()
+      : RunTest({"data.reader=ratings", "data.train=ratings.txt", "model.dim=8", "placement.initial=graph"}) {
     std::string text;
     for (std::uint64_t i = 0; i < 900; ++i) {
       text += fmt::format("{} {} {}\n", 100 + below(60, random_bits(71, i)), below(40, random_bits(72, i)), i % 5);
