@@ -206,7 +206,7 @@ std::vector<std::string> const& configurations() {
       "[eval]\nsamples_max = 7\n",
       "[model]\nname = 'transe'\n",
       "[model]\nloss = 'self_adversarial'\n",
-      "[model]\nsampling = 'shared'\n[train]\nplacement = 'graph'\n",
+      "[model]\nsampling = 'shared'\n[placement]\ninitial = 'graph'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumeric_features = 'both'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
