@@ -2,78 +2,93 @@
 #include "cache/placement/directory.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace gpups::cache {
 
 std::vector<Rank> Directory::owners(View<Key const> keys, Rank home, Clock step) const {
   std::vector<Rank> all(keys.size(), home);
-  if (size() == 0 && before_.empty()) return all;
+  if (size() == 0) return all;
   std::vector<std::uint32_t> ids(keys.size());
   index_.find(host_, keys, View<std::uint32_t>(ids));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != kernels::kNoRow) all[i] = entries_[ids[i]].owner;
-  }
-  if (step >= planned_ || before_.empty()) return all;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto const moved = before_.find(keys[i]);
-    if (moved != before_.end()) all[i] = moved->second ? moved->second->owner : home;
+    if (ids[i] == kernels::kNoRow) continue;
+    auto const& stored = entries_[ids[i]];
+    all[i] = moves_after(step, stored) ? stored.before : stored.entry.owner;
   }
   return all;
 }
 
 std::optional<Directory::Entry> Directory::find(Key key, Clock step) const {
-  if (step < planned_) {
-    auto const moved = before_.find(key);
-    if (moved != before_.end()) return moved->second;
-  }
   if (size() == 0) return std::nullopt;
   std::uint32_t id = kernels::kNoRow;
   index_.find(host_, View<Key const>(&key, 1, Device::host()), View<std::uint32_t>(&id, 1, Device::host()));
   if (id == kernels::kNoRow) return std::nullopt;
-  return entries_[id];
+  auto const& stored = entries_[id];
+  if (!moves_after(step, stored)) {
+    bool const has_returned = std::find(returned_.begin(), returned_.end(), key) != returned_.end();
+    return has_returned ? std::nullopt : std::optional(stored.entry);
+  }
+  return std::find_if(before_.begin(), before_.end(), [=](auto const& one) { return one.first == key; })->second;
 }
 
-void Directory::plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
-                     PlacementReason reason) {
+std::vector<std::uint32_t> Directory::insert(View<Key const> keys) {
+  std::vector<std::uint32_t> ids(keys.size());
+  index_.wait_find_or_insert(host_, keys, View<std::uint32_t>(ids));
+  entries_.resize(index_.ids_end());
+  return ids;
+}
+
+// Ends the planned step: rows that returned to their home are not away any more.
+void Directory::erase_returned() {
+  index_.wait_erase(host_, View<Key const>(returned_));
+  returned_.clear();
   before_.clear();
-  planned_ = since;
-  for (Key const key : keys) before_[key] = find(key, since);
-  set(keys, owners, home, since, reason);
 }
 
 void Directory::set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
                     PlacementReason reason) {
+  erase_returned();
   std::vector<Key> away, back;
-  std::vector<Entry> entries;
+  std::vector<Rank> to;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (owners[i] == home) {
-      back.push_back(keys[i]);
-    } else {
-      away.push_back(keys[i]);
-      entries.push_back({owners[i], reason, since});
-    }
+    if (owners[i] != home) to.push_back(owners[i]);
+    (owners[i] == home ? back : away).push_back(keys[i]);
   }
   index_.wait_erase(host_, View<Key const>(back));
-  std::vector<std::uint32_t> ids(away.size());
-  index_.wait_find_or_insert(host_, View<Key const>(away), View<std::uint32_t>(ids));
-  entries_.resize(index_.ids_end());
-  for (std::size_t i = 0; i < ids.size(); ++i) entries_[ids[i]] = entries[i];
+  auto const ids = insert(View<Key const>(away));
+  for (std::size_t i = 0; i < ids.size(); ++i) entries_[ids[i]] = {{to[i], reason, since}, to[i]};
+}
+
+void Directory::plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
+                     PlacementReason reason) {
+  erase_returned();
+  planned_ = since;
+  std::vector<std::uint32_t> ids(keys.size());
+  index_.find(host_, keys, View<std::uint32_t>(ids));
+  std::vector<std::optional<Entry>> before(keys.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != kernels::kNoRow) before[i] = entries_[ids[i]].entry;
+  }
+  ids = insert(keys);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    before_.emplace_back(keys[i], before[i]);
+    entries_[ids[i]] = {{owners[i], reason, since}, before[i] ? before[i]->owner : home};
+    if (owners[i] == home) returned_.push_back(keys[i]);
+  }
 }
 
 std::vector<Directory::KeyedEntry> Directory::list(Clock step) const {
   std::vector<KeyedEntry> all;
-  bool const is_planned = step >= planned_;
-  if (size() > 0) {
-    auto const keys = index_.keys();
-    for (auto const id : to_host(host_, index_.wait_ids(host_).view())) {
-      Key const key{*keys.row(id)};
-      if (is_planned || !before_.contains(key)) all.push_back({key, entries_[id]});
-    }
+  if (size() == 0) return all;
+  std::unordered_set<Key> const returned(returned_.begin(), returned_.end());
+  auto const keys = index_.keys();
+  for (auto const id : to_host(host_, index_.wait_ids(host_).view())) {
+    Key const key{*keys.row(id)};
+    if (!moves_after(step, entries_[id]) && !returned.contains(key)) all.push_back({key, entries_[id].entry});
   }
-  if (!is_planned) {
-    for (auto const& [key, entry] : before_) {
-      if (entry) all.push_back({key, *entry});
-    }
+  for (auto const& [key, entry] : before_) {
+    if (step < planned_ && entry) all.push_back({key, *entry});
   }
   std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
   return all;

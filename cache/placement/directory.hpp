@@ -8,7 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -18,7 +18,7 @@
 
 namespace gpups::cache {
 
-// The rows of one table that are away from this home. Takes about 40 bytes of host memory for each. For the thread that
+// The rows of one table that are away from this home. Takes about 50 bytes of host memory for each. For the thread that
 // makes progress.
 class Directory {
  public:
@@ -53,11 +53,23 @@ class Directory {
   void plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
 
  private:
+  struct StoredEntry {
+    Entry entry;
+    Rank before{};  // the owner before the planned step, if the row moves in it
+  };
+  bool moves_after(Clock step, StoredEntry const& stored) const {
+    return step < planned_ && stored.entry.since == planned_;
+  }
+  std::vector<std::uint32_t> insert(View<Key const> keys);
+  void erase_returned();
+
   mutable Stream host_;
   kernels::KeyIndex index_;
-  std::vector<Entry> entries_;  // by the key's number in the index
-  // Of the keys that move in step planned_: what was known before; nullopt: they were not away.
-  std::unordered_map<Key, std::optional<Entry>> before_;
+  std::vector<StoredEntry> entries_;  // by the key's number in the index
+  // Of the keys that move in step planned_: what was known before; nullopt: they were not away. Those that return to
+  // their home in that step stay in the index until then.
+  std::vector<std::pair<Key, std::optional<Entry>>> before_;
+  std::vector<Key> returned_;
   Clock planned_{};
 };
 

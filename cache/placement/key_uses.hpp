@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "cache/placement/policy.hpp"
@@ -14,7 +15,7 @@
 
 namespace gpups::cache {
 
-// For the thread that makes progress. Takes 16 bytes of host memory for each use, and about 30 for each key.
+// For the thread that makes progress. Takes 20 bytes of host memory for each use, and about 40 for each key.
 class KeyUses {
  public:
   KeyUses() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
@@ -22,13 +23,14 @@ class KeyUses {
   // Adds a use of each key. keys: (n), distinct, on the host.
   void add(View<Key const> keys, RowUse use);
 
-  // The uses of some keys.
-  struct UseColumns {
+  // The keys that batches of a step use, each once, and all of their uses in this step and later ones.
+  struct UsedKeys {
+    std::vector<Key> keys;
     std::vector<std::uint32_t> first;  // (n + 1)
     std::vector<RowUse> uses;
   };
-  // Returns the uses of keys, and forgets those in steps up to `step`. keys: (n), distinct, on the host.
-  UseColumns take(View<Key const> keys, Clock step);
+  // Returns the keys of a step, and forgets their uses in it. REQUIRES: it was called for all earlier steps with uses.
+  UsedKeys take(Clock step);
 
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
@@ -42,7 +44,8 @@ class KeyUses {
   kernels::KeyIndex index_;
   std::vector<std::uint32_t> last_;  // by the key's number in the index: its newest use
   std::vector<ListedUse> uses_;
-  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> free_;                      // elements of uses_
+  std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
 };
 
 }  // namespace gpups::cache

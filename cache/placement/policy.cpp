@@ -38,24 +38,57 @@ Rank relocate(Rank owner, std::vector<RankUses> const& counts) {
   return best.rank;
 }
 
-// Sends the fewest bytes, if the row does not move again.
-Rank adapt(Rank owner, std::vector<RankUses> const& counts, RowBytes const& bytes) {
-  std::uint32_t all = 0, by_owner = 0;
-  for (auto const& one : counts) {
-    all += one.uses;
-    if (one.rank == owner) by_owner = one.uses;
+// Finds the owner with which ranks send the fewest bytes for all announced uses. The row may move again before each
+// step that uses it, so this is a shortest path, which is found from the last step to the first.
+class CheapestOwner {
+ public:
+  Rank find(Rank owner, std::span<RowUse const> uses, Clock step, RowBytes const& bytes) {
+    uses_.assign(uses.begin(), uses.end());
+    std::sort(uses_.begin(), uses_.end(),
+              [](auto const& a, auto const& b) { return a.step != b.step ? a.step > b.step : a.reader < b.reader; });
+    ranks_.assign(1, owner);
+    for (auto const& use : uses_) ranks_.push_back(use.reader);
+    std::sort(ranks_.begin() + 1, ranks_.end());
+    ranks_.erase(std::unique(ranks_.begin() + 1, ranks_.end()), ranks_.end());
+    sent_.assign(ranks_.size(), 0);
+    for (auto first = uses_.begin(); first != uses_.end();) {
+      auto const last = std::find_if(first, uses_.end(), [&](auto const& use) { return use.step != first->step; });
+      add_step({first, last}, bytes);
+      if (first->step == step) return cheapest({first, last}, owner, bytes);
+      first = last;
+    }
+    return owner;
   }
-  double const of_use = bytes.read + bytes.update;
-  double least = (all - by_owner) * of_use;
-  Rank best = owner;
-  for (auto const& one : counts) {
-    double const sent = (all - one.uses) * of_use + bytes.move;
-    if (!one.now || one.rank == owner || sent >= least) continue;
-    least = sent;
-    best = one.rank;
+
+ private:
+  static bool uses(std::span<RowUse const> of_step, Rank rank) {
+    return std::any_of(of_step.begin(), of_step.end(), [=](auto const& use) { return use.reader == rank; });
   }
-  return best;
-}
+
+  // sent_: what is sent from a step on with each owner, while later steps have the cheapest ones.
+  void add_step(std::span<RowUse const> of_step, RowBytes const& bytes) {
+    double const least = *std::min_element(sent_.begin(), sent_.end()) + bytes.move;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      auto const others = static_cast<double>(of_step.size() - (uses(of_step, ranks_[i]) ? 1 : 0));
+      sent_[i] = std::min(sent_[i], least) + others * (bytes.read + bytes.update);
+    }
+  }
+
+  Rank cheapest(std::span<RowUse const> of_step, Rank owner, RowBytes const& bytes) const {
+    std::size_t best = 0;
+    double least = sent_[0];
+    for (std::size_t i = 1; i < ranks_.size(); ++i) {
+      double const sent = sent_[i] + (ranks_[i] == owner ? 0 : bytes.move);
+      if (sent >= least || !uses(of_step, ranks_[i])) continue;
+      best = i, least = sent;
+    }
+    return ranks_[best];
+  }
+
+  std::vector<RowUse> uses_;  // by step, descending
+  std::vector<Rank> ranks_;   // the owner first
+  std::vector<double> sent_;  // by rank
+};
 
 Rank choose_randomly(Rank owner, Key key, Clock step, std::vector<RankUses> const& counts) {
   std::vector<Rank> ranks{owner};
@@ -93,9 +126,11 @@ std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {
   std::vector<Rank> owners(rows.owners.begin(), rows.owners.end());
   if (policy == PlacementPolicy::kStatic) return owners;
   std::vector<RankUses> counts;
+  CheapestOwner cheapest;
   for (std::size_t i = 0; i < owners.size(); ++i) {
     auto const first = rows.first_use[i];
-    count_uses(rows.uses.subspan(first, rows.first_use[i + 1] - first), rows.step, counts);
+    auto const uses = rows.uses.subspan(first, rows.first_use[i + 1] - first);
+    if (policy != PlacementPolicy::kAdaptive) count_uses(uses, rows.step, counts);
     switch (policy) {
       case PlacementPolicy::kStatic:
         break;
@@ -103,7 +138,7 @@ std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {
         owners[i] = relocate(owners[i], counts);
         break;
       case PlacementPolicy::kAdaptive:
-        owners[i] = adapt(owners[i], counts, rows.bytes);
+        owners[i] = cheapest.find(owners[i], uses, rows.step, rows.bytes);
         break;
       case PlacementPolicy::kRandom:
         owners[i] = choose_randomly(owners[i], rows.keys[i], rows.step, counts);

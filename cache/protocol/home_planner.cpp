@@ -2,7 +2,6 @@
 #include "cache/protocol/home_planner.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "cache/wire/key_coding.hpp"
@@ -32,21 +31,29 @@ RowBytes bytes_of(TableShard const& shard) {
 }  // namespace
 
 void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
-  if (state_.policy != PlacementPolicy::kStatic) {
-    uses_.resize(state_.tables.size());
-    for (auto const& [table, keys] : parts) {
-      if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), {clock, reader});
-    }
+  auto const& batch = announced_[clock].emplace_back(AnnouncedBatch{reader, std::move(parts)});
+  if (clock < planned_ + kWindow) show_policy(clock, batch);
+}
+
+// Adds the uses of a batch to those that the policy sees.
+void HomePlanner::show_policy(Clock clock, AnnouncedBatch const& batch) {
+  if (state_.policy == PlacementPolicy::kStatic) return;
+  uses_.resize(state_.tables.size());
+  for (auto const& [table, keys] : batch.parts) {
+    if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), {clock, batch.reader});
   }
-  announced_[clock].push_back({reader, std::move(parts)});
 }
 
 std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
+  // The policy sees the batches of kWindow steps: of those that are announced already, some are new.
+  for (auto seen = planned_ + kWindow; seen < clock + kWindow; seen = seen + 1) {
+    auto const batches = announced_.find(seen);
+    if (batches == announced_.end()) continue;
+    for (auto const& batch : batches->second) show_policy(seen, batch);
+  }
   planned_ = clock;
   auto const batches = announced_.extract(clock);
-  if (state_.policy != PlacementPolicy::kStatic) {
-    move_rows(clock, batches.empty() ? std::vector<AnnouncedBatch>() : batches.mapped());
-  }
+  if (state_.policy != PlacementPolicy::kStatic) move_rows(clock);
   std::vector<Plan> plans;
   if (batches.empty()) return plans;
   for (auto const& [reader, parts] : batches.mapped()) {
@@ -64,38 +71,26 @@ std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
 }
 
 // Lets the policy choose the owners of all rows that batches use in a step.
-void HomePlanner::move_rows(Clock clock, std::vector<AnnouncedBatch> const& batches) {
+void HomePlanner::move_rows(Clock clock) {
   uses_.resize(state_.tables.size());
   for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
-    if (!state_.may_move(TableId{t})) continue;
-    std::vector<Key> keys;
-    std::unordered_set<Key> known;
-    for (auto const& batch : batches) {
-      for (auto const& part : batch.parts) {
-        if (part.table != TableId{t}) continue;
-        for (Key const key : part.keys) {
-          if (known.insert(key).second) keys.push_back(key);
-        }
-      }
-    }
+    auto const used = uses_[t].take(clock);
     auto& directory = state_.placement.directories[t];
-    auto const before = directory.owners(View<Key const>(keys), state_.me, clock);
-    auto const uses = uses_[t].take(View<Key const>(keys), clock);
+    auto const before = directory.owners(View<Key const>(used.keys), state_.me, clock);
     auto const owners = choose_owners(state_.policy, {.step = clock,
                                                       .bytes = bytes_of(state_.table(TableId{t})),
-                                                      .keys = keys,
+                                                      .keys = used.keys,
                                                       .owners = before,
-                                                      .first_use = uses.first,
-                                                      .uses = uses.uses});
+                                                      .first_use = used.first,
+                                                      .uses = used.uses});
     std::vector<Key> moved;
     std::vector<Rank> to;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
+    for (std::size_t i = 0; i < owners.size(); ++i) {
       if (owners[i] == before[i]) continue;
-      moved.push_back(keys[i]);
+      moved.push_back(used.keys[i]);
       to.push_back(owners[i]);
     }
     directory.plan(View<Key const>(moved), to, state_.me, clock, PlacementReason::kPolicy);
-    moves_ += moved.size();
   }
 }
 

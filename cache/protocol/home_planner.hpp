@@ -68,9 +68,6 @@ class HomePlanner {
   static OutgoingForwards wait_encode_late(Stream& host, Plan const& plan, KeysByRole const& keys);
   OutgoingRoutes encode_route(Plan const& plan) const;
 
-  // Returns the number of rows with this home that have moved to another owner while training.
-  std::uint64_t moves() const { return moves_; }
-
  private:
   struct AnnouncedBatch {
     Rank reader{};
@@ -81,7 +78,11 @@ class HomePlanner {
     Clock clock{};
     KeysByRole keys;
   };
-  void move_rows(Clock clock, std::vector<AnnouncedBatch> const& batches);
+  // Steps whose uses the policy sees, the planned one included: uses that are later hardly matter.
+  static constexpr std::int64_t kWindow = 16;
+
+  void show_policy(Clock clock, AnnouncedBatch const& batch);
+  void move_rows(Clock clock);
   RowOwners owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const;
   Plan make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts, std::vector<RowOwners> owners) const;
 
@@ -89,7 +90,6 @@ class HomePlanner {
   std::map<Clock, std::vector<AnnouncedBatch>> announced_;
   std::vector<KeyUses> uses_;  // by table
   Clock planned_{-1};
-  std::uint64_t moves_ = 0;
   std::map<Rank, std::vector<QueuedForwards>> forwards_;  // by owner
   std::map<Rank, OutgoingRoutes> routes_;                 // by reader
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;

@@ -138,8 +138,8 @@ void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads&
   std::size_t words = 0, count = 0;
   for (auto const& arrived : pending.arrived) {
     arrived_.first[arrived->from] = count;
-    count += arrived->body.parts().size();
-    for (auto const& places : arrived->body.parts()) words += places.rows;
+    count += 2 * arrived->body.parts().size();
+    for (auto const& places : arrived->body.parts()) words += 2 * places.rows;
   }
   if (count == 0) return;
   arrived_.words = Array<std::uint32_t>(stream.device(), words);
@@ -149,14 +149,15 @@ void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads&
   for (auto const& arrived : pending.arrived) {
     for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
       auto const& places = arrived->body.parts()[p];
-      MarkedRows const marked{words_at<std::uint32_t>(arrived->bytes, places.bitmap),
-                              arrived_.words.view().slice(at, places.rows)};
-      at += places.rows;
+      auto const words_of = [&](std::size_t first) { return arrived_.words.view().slice(first, places.rows); };
+      MarkedRows const marked{words_at<std::uint32_t>(arrived->bytes, places.bitmap), words_of(at),
+                              words_of(at + places.rows)};
+      at += 2 * places.rows;
       arrived_.of[arrived->from].push_back(marked);
-      listed.push_back({.bitmap = marked.bitmap,
-                        .n = places.rows,
-                        .from = pending.batch->parts[p].arriving.of(arrived->from),
-                        .taken = marked.listed});
+      auto const positions = pending.batch->parts[p].arriving.of(arrived->from);
+      listed.push_back({.bitmap = marked.bitmap, .n = places.rows, .from = positions, .taken = marked.listed});
+      listed.push_back(
+          {.bitmap = marked.bitmap, .n = places.rows, .from = positions, .taken = marked.others, .marked = false});
     }
   }
   kernels::list_marked(stream, listed, arrived_.counts);
@@ -179,13 +180,16 @@ void MoveExchange::write(PendingBatch& pending) {
     for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
       auto const& part = pending.batch->parts[p];
       auto const& places = arrived->body.parts()[p];
-      if (arrived_.count[arrived_.first.at(arrived->from) + p] != places.sent) {
+      if (arrived_.count[arrived_.first.at(arrived->from) + 2 * p] != places.sent) {
         state_.throw_peer_error(arrived->from, "passed a different number of rows than its message says");
       }
-      if (places.sent == 0) continue;
-      auto const listed = arrived_.of.at(arrived->from)[p].listed.slice(0, places.sent);
-      state_.table(part.table)
-          .write_columns(stream, ids_at(part, listed), columns(part.table, places, arrived->bytes.view()));
+      auto const& marked = arrived_.of.at(arrived->from)[p];
+      auto& shard = state_.table(part.table);
+      auto const listed = marked.listed.slice(0, places.sent),
+                 others = marked.others.slice(0, places.rows - places.sent);
+      if (!others.empty()) shard.reset_columns(stream, ids_at(part, others));
+      if (listed.empty()) continue;
+      shard.write_columns(stream, ids_at(part, listed), columns(part.table, places, arrived->bytes.view()));
     }
   }
   pending.arrived.clear();

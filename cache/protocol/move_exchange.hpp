@@ -49,12 +49,14 @@ class MoveExchange {
  private:
   // The rows of one part for one reader, or of one part from one owner.
   struct MarkedRows {
-    View<std::uint32_t> bitmap, listed;  // listed: numbers of the rows that exist, or their positions in the batch
+    View<std::uint32_t> bitmap;
+    View<std::uint32_t> listed;    // numbers of the rows that exist or, in a batch, their positions
+    View<std::uint32_t> others{};  // positions of the others
   };
   // The marked rows of several lists, by rank and part.
   struct MarkedLists {
     Array<std::uint32_t> words, counts;
-    std::vector<std::uint32_t> count;  // read from `counts`: for each part of each list
+    std::vector<std::uint32_t> count;  // read from `counts`: for each part of each list; in a batch, also of the others
     std::map<Rank, std::vector<MarkedRows>> of;
     std::map<Rank, std::size_t> first;  // of a rank's counts
   };

@@ -166,9 +166,10 @@ class TableShard {
   void read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const;
   // Makes owned rows replicas whose last use is in step `clock`. Queued on `stream`. ids: (n), distinct.
   void give_up(Stream& stream, View<std::uint32_t const> ids, Clock clock);
-  // Makes replicas owned rows with initial values and states, which do not exist. Queued on `stream`. ids: (n),
-  // distinct.
+  // Makes replicas owned rows, whose columns follow. Queued on `stream`. ids: (n), distinct.
   void take_over(Stream& stream, View<std::uint32_t const> ids);
+  // Sets values and states of owned rows that do not exist to initial ones. Queued on `stream`. ids: (n), distinct.
+  void reset_columns(Stream& stream, View<std::uint32_t const> ids);
   // Sets the columns of owned rows. Queued on `stream`. ids: (n), distinct.
   void write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from);
 

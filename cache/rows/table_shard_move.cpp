@@ -109,6 +109,9 @@ void TableShard::give_up(Stream& stream, View<std::uint32_t const> ids, Clock cl
 void TableShard::take_over(Stream& stream, View<std::uint32_t const> ids) {
   replicas_ -= ids.size();
   kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::kOwned});
+}
+
+void TableShard::reset_columns(Stream& stream, View<std::uint32_t const> ids) {
   kernels::init_rows(stream, init_new_rows(ids));
 }
 

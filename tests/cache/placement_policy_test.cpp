@@ -78,23 +78,32 @@ TEST(PlacementPolicies, RandomReachesAllUsersAndDependsOnTheKeyOnly) {
   EXPECT_EQ(owners, (std::set{Rank{0}, Rank{1}, Rank{2}, Rank{3}}));
 }
 
-TEST(KeyUses, ReturnsUsesAndForgetsThoseOfPastSteps) {
+// Two ranks take turns: the row moves with each turn if a turn is longer than a move costs.
+TEST(PlacementPolicies, AdaptiveLooksBeyondTheNextMove) {
+  std::vector<RowUse> uses{use(5, 1)};
+  for (std::int64_t step = 6; step < 12; ++step) uses.push_back(use(step, 2));
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses), Rank{1});
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, kLargeState), Rank{0});
+  uses.push_back(use(5, 2));
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, kLargeState), Rank{2});
+}
+
+TEST(KeyUses, ReturnsEachKeyOfAStepOnceAndForgetsItsUse) {
   KeyUses uses;
   std::vector<Key> const both{Key{7}, Key{9}}, one{Key{7}};
   uses.add(View<Key const>(both), use(5, 0));
   uses.add(View<Key const>(one), use(6, 1));
-  auto const count = [&](std::int64_t step) {
-    auto const columns = uses.take(View<Key const>(one), Clock{step});
-    EXPECT_EQ(columns.first, (std::vector<std::uint32_t>{0, static_cast<std::uint32_t>(columns.uses.size())}));
-    return columns.uses.size();
-  };
-  EXPECT_EQ(count(4), 2U);
-  EXPECT_EQ(count(5), 2U);
-  EXPECT_EQ(count(6), 1U);
-  auto const other = uses.take(View<Key const>(both).slice(1, 1), Clock{5});
-  ASSERT_EQ(other.uses.size(), 1U);
-  EXPECT_EQ(other.uses[0].step, Clock{5});
-  EXPECT_EQ(other.uses[0].reader, Rank{0});
+  uses.add(View<Key const>(one), use(5, 1));
+  EXPECT_TRUE(uses.take(Clock{4}).keys.empty());
+  auto const first = uses.take(Clock{5});
+  EXPECT_EQ(first.keys, both);
+  EXPECT_EQ(first.first, (std::vector<std::uint32_t>{0, 3, 4}));
+  EXPECT_EQ(first.uses.back().reader, Rank{0});
+  auto const second = uses.take(Clock{6});
+  EXPECT_EQ(second.keys, one);
+  ASSERT_EQ(second.uses.size(), 1U);
+  EXPECT_EQ(second.uses[0].step, Clock{6});
+  EXPECT_EQ(second.uses[0].reader, Rank{1});
 }
 
 }  // namespace

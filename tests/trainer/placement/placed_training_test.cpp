@@ -59,7 +59,9 @@ TEST_F(PlacedTraining, RejectsSettingsWithoutEffect) {
   expect_error([&] { config({"placement.initial=graph", "model.local_negatives=0.5"}); }, {"model.sampling"});
   expect_error([&] { config({"placement.initial=metis"}); }, {"hash, graph"});
   expect_error(
-      [] { parse_config("[data]\nreader = \"clicks\"\ntrain = \"x\"\n[placement]\ninitial = \"graph\"\n", "test", "."); },
+      [] {
+        parse_config("[data]\nreader = \"clicks\"\ntrain = \"x\"\n[placement]\ninitial = \"graph\"\n", "test", ".");
+      },
       {"placement.initial has no effect"});
 }
 
