@@ -237,7 +237,7 @@ void localize(Store& store, Stream& stream, Workload const& workload, std::map<K
 }  // namespace
 
 Outcome train(Group const& group, Workload const& workload) {
-  Store store(group, {.device = workload.device, .threads = workload.threads});
+  Store store(group, {.device = workload.device, .threads = workload.threads, .placement = workload.placement});
   store.add_table({.name = "rows",
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},

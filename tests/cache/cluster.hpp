@@ -25,8 +25,9 @@ struct Workload {
   std::uint32_t admission_count = 1;                   // of the table
   RowCompression refresh_compression{};                // of the table; lossless
   std::size_t dictionary_keys = std::size_t{1} << 20;  // of the table
-  int expire_every = 0;        // steps between calls of erase and expire; 0: never. No batch is prepared across a call
-  int age = 3;                 // argument of expire
+  int expire_every = 0;  // steps between calls of erase and expire; 0: never. No batch is prepared across a call
+  int age = 3;           // argument of expire
+  PlacementPolicy placement = PlacementPolicy::kStatic;
   int localize_every = 0;      // steps between calls of localize with random keys; 0: never; as expire_every
   double idle_share = 0.1;     // of (rank, step) pairs that have no batch
   double lookup_share = 0.0;   // of (rank, step) pairs that look rows up between steps

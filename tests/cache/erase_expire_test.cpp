@@ -248,6 +248,7 @@ TEST_P(EraseExpireRanks, HashEqualsOneRank) {
                         .age = 12};
       auto const alone = train_all({Group::alone()}, workload);
       workload.device = device;
+      workload.placement = lookahead == 9 ? PlacementPolicy::kRandom : PlacementPolicy::kStatic;
       EXPECT_EQ(train_all(Group::threads(GetParam()), workload).hash, alone.hash)
           << "lookahead " << lookahead << " on " << to_string(device);
     }

@@ -25,6 +25,7 @@ Workload workload_of(std::uint64_t seed) {
           .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
           .expire_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
           .age = 1 + static_cast<int>(seed % 2),
+          .placement = static_cast<PlacementPolicy>(seed / 2 % 4),
           .localize_every = seed % 3 == 2 ? 1 + static_cast<int>(seed / 3 % 4) : 0,
           .lookup_share = static_cast<double>(seed % 5) / 8,
           .barrier_share = static_cast<double>(seed % 4) / 6,

@@ -376,8 +376,12 @@ TEST_P(StoreRanks, HashEqualsOneRank) {
       Workload workload{.steps = 40, .seed = 3, .keys = 200, .lookahead = lookahead};
       auto const alone = train_all({Group::alone()}, workload);
       workload.device = device;
-      auto const all = train_all(Group::threads(GetParam()), workload);
-      EXPECT_EQ(all.hash, alone.hash) << "lookahead " << lookahead << " on " << to_string(device);
+      for (auto const policy : {PlacementPolicy::kStatic, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+        workload.placement = policy;
+        auto const all = train_all(Group::threads(GetParam()), workload);
+        EXPECT_EQ(all.hash, alone.hash) << name_of(policy) << ", lookahead " << lookahead << " on "
+                                        << to_string(device);
+      }
     }
   }
 }

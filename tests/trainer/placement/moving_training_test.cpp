@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs whose rows move have the bits of one rank, for each kind of data.
+#include <gtest/gtest.h>
+
+#include "tests/trainer/click/click_train_fixture.hpp"
+#include "tests/trainer/train_fixture.hpp"
+#include "trainer/random.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr char const* kPolicies[] = {"adaptive", "relocate", "random"};
+
+using MovingGraphs = TrainTest;
+
+TEST_F(MovingGraphs, BitsAreIndependentOfPolicyAndRanks) {
+  auto const alone = result(run("alone", {"run.ranks=1"}));
+  for (std::string const policy : kPolicies) {
+    for (std::string const ranks : {"2", "3"}) {
+      auto const all = run(policy + ranks, {"run.ranks=" + ranks, "placement.policy=" + policy});
+      EXPECT_EQ(result(all), alone);
+      EXPECT_GT(all.at("moved_rows"), 0);
+      EXPECT_GT(all.at("sent").at("moves"), 0);
+    }
+  }
+}
+
+TEST_F(MovingGraphs, ResumedRunEqualsUninterruptedRun) {
+  auto whole = result(run("whole", {"train.steps=20", "placement.policy=adaptive", "run.ranks=2"}));
+  run("run", {"train.steps=9", "placement.policy=adaptive", "run.ranks=3"});
+  auto resumed = result(run("run", {"train.steps=20", "placement.policy=random", "run.ranks=2"}, true));
+  for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
+  EXPECT_EQ(resumed, whole);
+}
+
+TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {
+  Settings const settings = small("dlrm", {"model.admission_count=2"});
+  auto const with = [&](std::string const& name, Settings more) {
+    more.insert(more.begin(), settings.begin(), settings.end());
+    return run(name, more);
+  };
+  auto const alone = with("alone", {"run.ranks=1"});
+  for (std::string const policy : kPolicies) {
+    auto const all = with(policy, {"run.ranks=3", "placement.policy=" + policy});
+    EXPECT_EQ(all.at("table_hash"), alone.at("table_hash"));
+    EXPECT_EQ(all.at("dense_hash"), alone.at("dense_hash"));
+    EXPECT_GT(all.at("moved_rows"), 0);
+  }
+}
+
+}  // namespace
+}  // namespace gpups::trainer
