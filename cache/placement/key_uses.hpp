@@ -15,7 +15,7 @@
 
 namespace gpups::cache {
 
-// For the thread that makes progress. Takes 20 bytes of host memory for each use, and about 40 for each key.
+// For the thread that makes progress. Takes about 100 bytes of host memory for each key, and 8 for each use.
 class KeyUses {
  public:
   KeyUses() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
@@ -34,17 +34,21 @@ class KeyUses {
 
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
-  // An element of the list of one key.
-  struct ListedUse {
-    RowUse use;
-    std::uint32_t next;
+  static constexpr std::size_t kChunkUses = 14;
+  // Some uses of one key, in a cache line. A use has the low 16 bits of its step, and its reader.
+  struct UseChunk {
+    std::uint32_t uses[kChunkUses];
+    std::uint32_t count;
+    std::uint32_t next;  // a full chunk, or kEnd
   };
+  std::uint32_t add_chunk(std::uint32_t next);
+  void keep_later(std::uint32_t id, Clock step, std::vector<RowUse>& uses);
 
   Stream host_;
   kernels::KeyIndex index_;
-  std::vector<std::uint32_t> last_;  // by the key's number in the index: its newest use
-  std::vector<ListedUse> uses_;
-  std::vector<std::uint32_t> free_;                      // elements of uses_
+  std::vector<std::uint32_t> first_;  // by the key's number in the index: the chunk that is not full
+  std::vector<UseChunk> chunks_;
+  std::vector<std::uint32_t> free_;                      // chunks without uses
   std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
 };
 
