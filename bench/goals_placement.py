@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The goals of rows that move while ranks train: equal bits, the bytes between ranks by policy, and late fetches."""
+from cluster_jobs import mpirun, need
+from goal import Goal, all_equal, at_least, each_at_most, none, reported, summary
+from goals_processes import by_mpirun, command_of
+from goals_slice import kge100k
+
+POLICIES = ("static", "relocate", "adaptive")
+# Batches that are prepared far enough ahead for the policy's window, and steps in which rows find their ranks.
+STEPS = {"lookahead": 10, "warm-up": 12, "steps": 8}
+TRACES = {"shared keys": ({}, 10.5), "half own keys": ({"own": .5, "warm-up": 40}, 7.6)}
+LARGE_STATE = ("adagrad", "adam")
+KGE_MB_MAX, KGE_SPEED_MIN = 70, 500_000
+
+
+def zipf_steps(bench, policy, optimizer, options):
+    settings = {**STEPS, "placement": policy, "optimizer": optimizer, **options}
+    return bench.output([bench.program("zipf_steps"), *(f"--{key}={value}" for key, value in settings.items())])
+
+
+def trace_bytes(bench):
+    found = {}
+    for name, (options, _) in TRACES.items():
+        for policy in POLICIES:
+            line = zipf_steps(bench, policy, "rowwise_adagrad", options)
+            found |= {f"MB, {policy}, {name}": [line["bytes"] / 1e6],
+                      f"late keys, {policy}, {name}": [line["late_keys"]]}
+    return found
+
+
+def trace_limits():
+    limits = {}
+    for name, (_, most) in TRACES.items():
+        for policy in POLICIES:
+            limits |= {f"MB, {policy}, {name}": each_at_most(most) if policy == "adaptive" else reported(),
+                       f"late keys, {policy}, {name}": none()}
+    return limits
+
+
+def large_state(bench):
+    found = {}
+    for optimizer in LARGE_STATE:
+        static, adaptive = (zipf_steps(bench, policy, optimizer, {})["bytes"] for policy in ("static", "adaptive"))
+        found |= {f"MB, static, {optimizer}": [static / 1e6],
+                  f"adaptive / static, {optimizer}": [adaptive / static]}
+    return found
+
+
+def processes(bench):
+    need(mpirun)
+    settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 2, "train.checkpoint_every": 0,
+                "run.threads": 1, "train.lookahead": 16}
+    runs = {}
+    for policy in POLICIES:
+        command, folder = command_of(bench, f"placement/{policy}", {**settings, "placement.policy": policy})
+        by_mpirun(bench, 2, command)
+        runs[policy] = summary(folder)
+    sent = {policy: sum(bytes for kind, bytes in run["sent"].items() if kind != "messages") / 2e6
+            for policy, run in runs.items()}
+    found = {"table_hash": [run["table_hash"] for run in runs.values()],
+             "triples/s, adaptive": [runs["adaptive"]["samples_per_s"]],
+             "triples/s, static": [runs["static"]["samples_per_s"]]}
+    return found | {f"MB per rank, {policy}": [bytes] for policy, bytes in sent.items()}
+
+
+GOALS = [
+    Goal("bytes", "bytes that a rank sends in a step, keys and routes included, with 4 ranks and 26 x 4,096 keys of a "
+         "Zipf distribution (1.05, 10 million values) in rows of 64 floats with row-wise Adagrad", trace_bytes,
+         trace_limits()),
+    Goal("large-state", "with optimizers whose state is as large as a row, or larger, adaptive sends at most 1 % more "
+         "than static", large_state,
+         {name: limit for optimizer in LARGE_STATE
+          for name, limit in ((f"MB, static, {optimizer}", reported()),
+                              (f"adaptive / static, {optimizer}", each_at_most(1.01)))}),
+    Goal("kge100k", f"kge100k in two processes, 2 epochs: equal bits, {KGE_SPEED_MIN:,} triples/s and {KGE_MB_MAX} MB "
+         "per rank with adaptive", processes,
+         {"table_hash": all_equal(), "triples/s, adaptive": at_least(KGE_SPEED_MIN), "triples/s, static": reported(),
+          "MB per rank, static": reported(), "MB per rank, relocate": reported(),
+          "MB per rank, adaptive": each_at_most(KGE_MB_MAX)}),
+]
