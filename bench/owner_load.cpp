@@ -11,9 +11,10 @@
 #include <numeric>
 #include <vector>
 
-#include "bench/zipf.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
+#include "tests/support/inputs.hpp"
+#include "trainer/zipf.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -26,7 +27,7 @@ struct Options {
 
 // Returns this rank's share of a batch: a key for each feature of each sample.
 std::vector<Key> keys_of(test::Random& random, Options const& o) {
-  Zipf const zipf(o.values, o.exponent);
+  trainer::Zipf const zipf(o.values, o.exponent);
   std::vector<Key> keys;
   for (std::size_t sample = 0; sample < o.batch / static_cast<std::size_t>(o.ranks); ++sample) {
     for (std::uint64_t feature = 0; feature < o.features; ++feature) {

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "bench/rank_stats.hpp"
-#include "bench/zipf.hpp"
 #include "gpups/gpups.hpp"
+#include "tests/support/inputs.hpp"
+#include "trainer/zipf.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -74,7 +75,7 @@ class CountedRank {
   }
 
   PreparedBatch prepare_new(test::Random& random, Clock clock) {
-    Zipf const zipf(kValues, kExponent);
+    trainer::Zipf const zipf(kValues, kExponent);
     std::vector<Array<Key>> keys;
     std::vector<TableBatch> parts;
     for (TableId const table : tables_) {

@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "bench/rank_stats.hpp"
-#include "bench/zipf.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
+#include "tests/support/inputs.hpp"
+#include "trainer/zipf.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -84,7 +85,7 @@ class Trace {
   }
 
   Options const& o_;
-  Zipf zipf_;
+  trainer::Zipf zipf_;
 };
 
 // Creates the rows of `keys`, from rank 0, in chunks that need little memory. Collective.

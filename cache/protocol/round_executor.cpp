@@ -86,7 +86,7 @@ void RoundExecutor::announce_moving(PendingBatch& pending, HostKeys const& keys)
   }
   if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own, keys);
   intents_.wait_queue(batch, keys);
-  planner_.announce(state_.me, batch.clock, std::move(own));
+  own_intents_.emplace_back(batch.clock, std::move(own));
 }
 
 void RoundExecutor::check_ready(Clock clock) {
@@ -197,6 +197,9 @@ void RoundExecutor::send_gradient_phase() {
     for (auto const& send : sends) send();
     intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
   }
+  // This rank's own intents reach its planner with those of other ranks, so plans depend on the steps of announcements
+  // alone.
+  for (auto& [clock, parts] : std::exchange(own_intents_, {})) planner_.announce(state_.me, clock, std::move(parts));
   for (auto& [clock, pending] : state_.batches) pending.sent = true;
 }
 

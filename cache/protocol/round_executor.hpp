@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/protocol/batch_router.hpp"
@@ -108,6 +109,7 @@ class RoundExecutor {
   ValueExchange values_;
   MoveExchange moves_;
   LateFetches late_fetches_;
+  std::vector<std::pair<Clock, std::vector<PartKeys>>> own_intents_;  // for the next gradient phase
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next
 };

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
 
-#include "tests/support/inputs.hpp"
-
-namespace gpups::bench {
+namespace gpups::trainer {
 
 // A Zipf distribution of 0 .. values - 1: the probability of k is proportional to 1 / (k + 1)^exponent. Source:
 // rejection-inversion (Hoermann and Derflinger, ACM TOMACS 6(3), 1996).
@@ -23,9 +22,9 @@ class Zipf {
         always_accepted_(2 - inverse(area(2.5) - weight(2))) {}
 
   // Draws a number. Cost: three powers at most, for most draws one.
-  std::uint64_t operator()(test::Random& random) const {
+  std::uint64_t operator()(std::mt19937_64& random) const {
     while (true) {
-      double const u = high_ + test::uniform(random) * (low_ - high_);
+      double const u = high_ + uniform(random) * (low_ - high_);
       double const x = inverse(u);
       double const k = std::clamp(std::round(x), 1.0, values_);
       if (k - x <= always_accepted_ || u >= area(k + .5) - weight(k)) return static_cast<std::uint64_t>(k) - 1;
@@ -33,6 +32,7 @@ class Zipf {
   }
 
  private:
+  static double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
   double weight(double x) const { return std::pow(x, -exponent_); }
   // The integral of weight() from 1 to x, and its inverse function.
   double area(double x) const { return (std::pow(x, 1 - exponent_) - 1) / (1 - exponent_); }
@@ -43,4 +43,4 @@ class Zipf {
   double always_accepted_;  // a draw is accepted if it was rounded up by at most this number
 };
 
-}  // namespace gpups::bench
+}  // namespace gpups::trainer

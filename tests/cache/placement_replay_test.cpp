@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The replay of a placement policy moves the rows that a Store moves, and counts the rows that it sends.
+#include "cache/placement/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include "gpups/gpups.hpp"
+#include "kernels/hash.hpp"
+#include "tests/cache/value_dependent_step.hpp"
+#include "tests/support/inputs.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr std::int64_t kSteps = 20, kLookahead = 6;
+constexpr std::size_t kDim = 4;
+
+// Returns the distinct keys of a batch.
+std::vector<Key> keys_of(std::uint32_t rank, std::int64_t step) {
+  test::Random random(static_cast<std::uint64_t>(step) * 100 + rank);
+  std::vector<Key> keys;
+  for (int i = 0; i < 12; ++i) keys.push_back(Key{test::below(random, i < 4 ? 5 : 60)});
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+struct Counted {
+  std::uint64_t remote = 0, moved = 0;
+  bool operator==(Counted const&) const = default;
+};
+
+Counted trained(PlacementPolicy policy) {
+  Counted all;
+  std::mutex mutex;
+  run_ranks(Group::threads(kRanks), [&](Group const& group) {
+    Store store(group, {.threads = 1, .placement = policy});
+    auto const table = store.add_table({.name = "t", .dim = kDim, .optimizer = {.kind = Optimizer::Kind::kAdam}});
+    auto stream = store.make_stream();
+    std::deque<PreparedBatch> ahead;
+    std::int64_t prepared = 0;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      for (; prepared < std::min(kSteps, step + kLookahead + 1); ++prepared) {
+        auto const keys = keys_of(number(group.rank()), prepared);
+        TableBatch const part{.table = table, .keys = View<Key const>(keys)};
+        ahead.push_back(store.prepare(stream, Clock{prepared}, {&part, 1}, 1));
+      }
+      test::run_value_dependent_step(store, stream, ahead.front());
+      ahead.pop_front();
+      store.wait_applied();  // batches that are prepared now are announced with the next step
+    }
+    auto const stats = store.stats();
+    store.wait_barrier();
+    std::lock_guard const lock(mutex);
+    all.remote += stats.remote_keys;
+    all.moved += stats.moved_rows;
+  });
+  return all;
+}
+
+Counted replayed(PlacementPolicy policy) {
+  constexpr double kValue = kDim * sizeof(float);
+  PlacementReplay replay({policy, kRanks, 1, {.read = kValue, .update = kValue, .move = 3 * kValue + 8}});
+  Counted all;
+  std::int64_t announced = 0;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    // A Store plans a step when the step two before it has ended.
+    for (; announced < std::min(kSteps, std::max<std::int64_t>(step - 2, 0) + kLookahead + 1); ++announced) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        replay.announce(Rank{rank}, Clock{announced}, keys_of(rank, announced));
+      }
+    }
+    auto const sent = replay.advance();
+    all.remote += sent.reads + sent.moves;
+    all.moved += sent.moves;
+  }
+  return all;
+}
+
+TEST(PlacementReplay, CountsTheRowsThatAStoreSendsAndMoves) {
+  for (auto const policy :
+       {PlacementPolicy::kStatic, PlacementPolicy::kRelocate, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+    auto const counted = trained(policy);
+    EXPECT_EQ(replayed(policy), counted) << name_of(policy);
+    EXPECT_EQ(counted.moved > 0, policy != PlacementPolicy::kStatic);
+  }
+}
+
+class ReplayedNodes : public testing::TestWithParam<int> {};
+
+TEST_P(ReplayedNodes, CountBytesByReceiver) {
+  int const ranks_of_node = GetParam();
+  PlacementReplay replay({PlacementPolicy::kStatic, 2, ranks_of_node, {.read = 10, .update = 1, .move = 100}});
+  std::vector<Key> keys;
+  for (std::uint64_t key = 0; keys.size() < 3; ++key) {
+    if (kernels::home_of(Key{key}, 2) == 1) keys.push_back(Key{key});
+  }
+  replay.announce(Rank{0}, Clock{0}, keys);
+  replay.announce(Rank{1}, Clock{0}, keys);
+  auto const sent = replay.advance();
+  EXPECT_EQ(sent.keys, 6U);
+  EXPECT_EQ(ranks_of_node == 2 ? sent.from_node : sent.from_others, (std::vector<double>{30, 3}));
+  EXPECT_EQ(ranks_of_node == 2 ? sent.from_others : sent.from_node, (std::vector<double>{0, 0}));
+  EXPECT_EQ(replay.rows_owned(), (std::vector<std::uint64_t>{0, 3}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, ReplayedNodes, testing::Values(1, 2));
+
+}  // namespace
+}  // namespace gpups::cache
