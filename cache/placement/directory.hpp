@@ -35,6 +35,10 @@ class Directory {
     Entry entry;
   };
 
+  // Returns the bytes for `rows` rows that are away.
+  static std::size_t bytes_for(std::size_t rows) {
+    return kernels::KeyIndex::bytes_for(rows, kernels::Growth::kByMoving) + rows * sizeof(StoredEntry);
+  }
   // Returns the number of rows that are away, those included that move in the planned step.
   std::size_t size() const { return index_.size(); }
 

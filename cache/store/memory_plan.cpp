@@ -7,6 +7,7 @@
 
 #include "cache/feedback/residual_table.hpp"
 #include "cache/feedback/row_mirror.hpp"
+#include "cache/placement/directory.hpp"
 #include "cache/wire/key_dictionary.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/row_lifecycle.hpp"
@@ -22,8 +23,8 @@ constexpr std::size_t kMapNodes = 2 * 64;
 
 }  // namespace
 
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
-                                        int ranks) {
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks,
+                                        bool rows_move) {
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
@@ -46,6 +47,10 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
     plan.push_back({name("replicas of rows of other ranks"), all_of(rows + replicas) - all_of(rows)});
   }
   auto const others = static_cast<std::size_t>(ranks - 1);
+  if (rows_move) {
+    std::size_t const away = rows * others / static_cast<std::size_t>(ranks);
+    plan.push_back({name("owners of rows that are away from home, on the host"), Directory::bytes_for(away)});
+  }
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary
   if (known > 0) {

@@ -11,7 +11,8 @@
 namespace gpups::cache {
 
 // Returns the memory of a shard with `rows` rows and `replicas` replicas in a group of `ranks` ranks, one line for each
-// use; see Store::memory_plan().
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks);
+// use; see Store::memory_plan(). rows_move: while training, by a placement policy.
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks,
+                                        bool rows_move);
 
 }  // namespace gpups::cache

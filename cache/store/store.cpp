@@ -73,7 +73,10 @@ std::vector<MemoryPlanLine> Store::memory_plan() const {
   std::vector<MemoryPlanLine> plan;
   for (auto const& table : impl_->engine_.tables()) {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
-    for (auto& line : cache::memory_plan(table->options(), rows, table->replica_budget(), ranks())) {
+    auto const& options = table->options();
+    bool const rows_move = ranks() > 1 && impl_->options_.placement != PlacementPolicy::kStatic &&
+                           !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
+    for (auto& line : cache::memory_plan(options, rows, table->replica_budget(), ranks(), rows_move)) {
       plan.push_back(std::move(line));
     }
   }
