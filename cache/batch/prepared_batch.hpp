@@ -88,10 +88,12 @@ struct PreparedPart {
   // The rows whose gradients are sent to other ranks, their owners in the step, if these are others than those of
   // `reads`.
   std::optional<RankLists> other_updates;
-  // The rows that this rank owns from this step on, by their owner before.
+  // The rows that this rank owns from this step on, by their owner before. A row that several parts use arrives with
+  // the first of them.
   RankLists arriving;
-  // The rows that this rank owns until this step.
-  Array<std::uint32_t> leaving;
+  // Rows that get numbers although nothing arrives for them: those that this rank owns until this step, and those that
+  // arrive with another part.
+  Array<std::uint32_t> placed;
   // The rows that this rank owns in this step, if they are not those of its home.
   std::optional<Array<std::uint32_t>> local_positions;
   Array<std::uint32_t> replicas;  // ids[reads.positions[i]], while the step needs them

@@ -36,7 +36,7 @@ class KeyUses {
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
   static constexpr std::size_t kChunkUses = 14;
   // Some uses of one key, in a cache line. A use has the low 16 bits of its step, and its reader.
-  struct UseChunk {
+  struct alignas(64) UseChunk {
     std::uint32_t uses[kChunkUses];
     std::uint32_t count;
     std::uint32_t next;  // a full chunk, or kEnd

@@ -61,15 +61,16 @@ class CheapestOwner {
   }
 
  private:
-  static bool uses(std::span<RowUse const> of_step, Rank rank) {
-    return std::any_of(of_step.begin(), of_step.end(), [=](auto const& use) { return use.reader == rank; });
+  // Several parts of a batch may use a row.
+  static std::ptrdiff_t uses(std::span<RowUse const> of_step, Rank rank) {
+    return std::count_if(of_step.begin(), of_step.end(), [=](auto const& use) { return use.reader == rank; });
   }
 
   // sent_: what is sent from a step on with each owner, while later steps have the cheapest ones.
   void add_step(std::span<RowUse const> of_step, RowBytes const& bytes) {
     double const least = *std::min_element(sent_.begin(), sent_.end()) + bytes.move;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      auto const others = static_cast<double>(of_step.size() - (uses(of_step, ranks_[i]) ? 1 : 0));
+      auto const others = static_cast<double>(std::ssize(of_step) - uses(of_step, ranks_[i]));
       sent_[i] = std::min(sent_[i], least) + others * (bytes.read + bytes.update);
     }
   }
@@ -79,7 +80,7 @@ class CheapestOwner {
     double least = sent_[0];
     for (std::size_t i = 1; i < ranks_.size(); ++i) {
       double const sent = sent_[i] + (ranks_[i] == owner ? 0 : bytes.move);
-      if (sent >= least || !uses(of_step, ranks_[i])) continue;
+      if (sent >= least || uses(of_step, ranks_[i]) == 0) continue;
       best = i, least = sent;
     }
     return ranks_[best];

@@ -22,6 +22,8 @@ void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, 
         found->second.routes.contains(home) || found->second.batch->parts.size() != route.away.size()) {
       state_.throw_peer_error(home, "sent a route for a batch that was not announced to it");
     }
+    bool const moves = std::any_of(route.moved.begin(), route.moved.end(), [](auto rows) { return rows > 0; });
+    if (moves && found->second.is_late) state_.throw_peer_error(home, "sent a route with moves for a late fetch");
     for (std::size_t p = 0; p < route.away.size(); ++p) {
       std::size_t const rows = found->second.batch->parts[p].reads.size_of(home);
       bytes_expected +=
@@ -139,30 +141,31 @@ RankLists BatchRouter::upload(HostLists const& lists) {
 }
 
 // Replaces the lists by home by lists by owner. Returns the positions of the rows that this rank owns before the step.
-// Queued on the stream.
+// arrived: keys of the table that arrive with earlier parts. Queued on the stream.
 Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows,
-                                             std::vector<Key> const& keys) {
+                                             std::vector<Key> const& keys, std::set<Key>& arrived) {
   auto const ranks = static_cast<std::size_t>(state_.ranks);
   Rank const me = state_.me;
   HostLists reads(ranks, keys), updates(ranks, keys), arriving(ranks, keys);
-  std::vector<std::uint32_t> local, leaving, owned;
+  std::vector<std::uint32_t> local, placed, owned;
   bool differ = false, any_arrives = false;
   for (auto const& row : rows) {
     bool const moves = row.before != row.in_step;
     bool const arrives = moves && row.in_step == me, leaves = moves && row.before == me;
-    if (arrives) arriving.add(row.before, row);
-    if (leaves) leaving.push_back(row.position);
+    bool const arrives_here = arrives && arrived.insert(keys[row.position]).second;
+    if (arrives_here) arriving.add(row.before, row);
+    if (leaves || (arrives && !arrives_here)) placed.push_back(row.position);
     if (row.before == me) owned.push_back(row.position);
     if (!arrives && row.before != me) reads.add(row.before, row);
     row.in_step == me ? local.push_back(row.position) : updates.add(row.in_step, row);
     differ = differ || (moves && !arrives);
-    any_arrives = any_arrives || arrives;
+    any_arrives = any_arrives || arrives_here;
   }
   for (auto* const lists : {&reads, &updates, &arriving}) lists->sort_away();
   part.reads = upload(reads);
   if (differ) part.other_updates = upload(updates);
   if (any_arrives) part.arriving = upload(arriving);
-  part.leaving = upload_list(leaving);
+  part.placed = upload_list(placed);
   part.local_positions = upload_list(local);
   return upload_list(owned);
 }
@@ -186,8 +189,9 @@ void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   }
   reads.wait();
   std::map<std::size_t, Array<std::uint32_t>> owned;
+  std::map<TableId, std::set<Key>> arrived;
   for (auto const& [p, intent] : rerouted) {
-    owned[p] = make_lists(parts[p], routed_rows(pending, p, intent), intent.keys);
+    owned[p] = make_lists(parts[p], routed_rows(pending, p, intent), intent.keys, arrived[parts[p].table]);
   }
   for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
   wait_find_owned(pending, owned, also);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -48,7 +49,8 @@ class BatchRouter {
   std::vector<RoutedRow> routed_rows(PendingBatch const& pending, std::size_t part, IntentKeys const& intent) const;
   Array<std::uint32_t> upload_list(std::vector<std::uint32_t> const& positions);
   RankLists upload(HostLists const& lists);
-  Array<std::uint32_t> make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows, std::vector<Key> const& keys);
+  Array<std::uint32_t> make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows, std::vector<Key> const& keys,
+                                  std::set<Key>& arrived);
   void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
                        kernels::HostReads& also);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/home_planner.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "cache/wire/key_coding.hpp"
@@ -32,11 +35,11 @@ RowBytes bytes_of(TableShard const& shard) {
 
 void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
   auto const& batch = announced_[clock].emplace_back(AnnouncedBatch{reader, std::move(parts)});
-  if (clock < planned_ + kWindow) show_policy(clock, batch);
+  if (clock < planned_ + kWindow) add_uses(clock, batch);
 }
 
 // Adds the uses of a batch to those that the policy sees.
-void HomePlanner::show_policy(Clock clock, AnnouncedBatch const& batch) {
+void HomePlanner::add_uses(Clock clock, AnnouncedBatch const& batch) {
   if (state_.policy == PlacementPolicy::kStatic) return;
   uses_.resize(state_.tables.size());
   for (auto const& [table, keys] : batch.parts) {
@@ -46,10 +49,9 @@ void HomePlanner::show_policy(Clock clock, AnnouncedBatch const& batch) {
 
 std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
   // The policy sees the batches of kWindow steps: of those that are announced already, some are new.
-  for (auto seen = planned_ + kWindow; seen < clock + kWindow; seen = seen + 1) {
-    auto const batches = announced_.find(seen);
-    if (batches == announced_.end()) continue;
-    for (auto const& batch : batches->second) show_policy(seen, batch);
+  auto const last = announced_.lower_bound(clock + kWindow);
+  for (auto seen = announced_.lower_bound(planned_ + kWindow); seen != last; ++seen) {
+    for (auto const& batch : seen->second) add_uses(seen->first, batch);
   }
   planned_ = clock;
   auto const batches = announced_.extract(clock);
@@ -114,6 +116,7 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
   Plan plan{.reader = reader, .clock = clock, .reads = without_keys(parts)};
   std::vector<PartKeys> updates = without_keys(parts), moves = updates;
   bool differ = false, any_moves = false;
+  std::set<std::pair<TableId, Key>> moved;  // a row that several parts use moves with the first of them
   auto const add = [&](Rank owner, RowRole role, std::size_t p, Key key) {
     bool const both = role == RowRole::kReadAndUpdate;
     if (owner != state_.me) {
@@ -135,7 +138,7 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
       if (before[i] == in_step[i]) {
         if (before[i] != reader) add(before[i], RowRole::kReadAndUpdate, p, key);
       } else if (in_step[i] == reader) {
-        add(before[i], RowRole::kMove, p, key);
+        if (moved.emplace(parts[p].table, key).second) add(before[i], RowRole::kMove, p, key);
       } else {
         if (before[i] != reader) add(before[i], RowRole::kRead, p, key);
         add(in_step[i], RowRole::kUpdate, p, key);
@@ -144,7 +147,13 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
   }
   for (auto& [owner, roles] : plan.forwards) {
     for (auto& role : roles) {
-      for (auto& part : role) sort_keys(part.keys);
+      for (auto& part : role) {
+        sort_keys(part.keys);
+        auto const repeated = std::adjacent_find(part.keys.begin(), part.keys.end());
+        if (repeated == part.keys.end()) continue;
+        state_.throw_peer_error(reader, fmt::format("announced key {} of table '{}' twice in a batch",
+                                                    number(*repeated), state_.table(part.table).options().name));
+      }
     }
   }
   if (differ) plan.other_updates = std::move(updates);

@@ -36,7 +36,7 @@ class HomePlanner {
   explicit HomePlanner(RoundState& state) : state_(state) {}
 
   // The keys of a batch that one rank owns, by role and part. Roles without keys have no parts.
-  using KeysByRole = std::array<std::vector<PartKeys>, 4>;
+  using KeysByRole = std::array<std::vector<PartKeys>, kRowRoles>;
   // The rows of one batch with this home. Those that this rank owns itself are in the order of the intent.
   struct Plan {
     Rank reader{};
@@ -81,7 +81,7 @@ class HomePlanner {
   // Steps whose uses the policy sees, the planned one included: uses that are later hardly matter.
   static constexpr std::int64_t kWindow = 16;
 
-  void show_policy(Clock clock, AnnouncedBatch const& batch);
+  void add_uses(Clock clock, AnnouncedBatch const& batch);
   void move_rows(Clock clock);
   RowOwners owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const;
   Plan make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts, std::vector<RowOwners> owners) const;

@@ -8,6 +8,7 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
+#include "kernels/hash.hpp"
 #include "kernels/upload.hpp"
 
 namespace gpups::cache {
@@ -195,6 +196,17 @@ void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t si
   });
 }
 
+// Throws PeerError if a key has another home than the rank that forwards it.
+void IntentExchange::require_home(Rank home, std::vector<PartKeys> const& parts) const {
+  for (auto const& [table, keys] : parts) {
+    for (Key const key : keys) {
+      if (kernels::home_of(key, static_cast<std::uint32_t>(state_.ranks)) == number(home)) continue;
+      state_.throw_peer_error(home, fmt::format("forwarded key {} of table '{}', whose home is another rank",
+                                                number(key), state_.table(table).options().name));
+    }
+  }
+}
+
 // Intents arrive with the round of an earlier step.
 void IntentExchange::receive(Rank from, Message const& message, std::function<void()> then) {
   Clock const first = state_.round.clock() + (state_.placement.any_moved ? 2 : 1);
@@ -246,6 +258,12 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
     Clock const now = is_late ? state_.round.applied() : state_.round.clock();
     check_clock(home, intent.clock, now + (is_late ? 1 : 2), now + (is_late ? 3 : kStepsAheadMax));
     if (is_late && role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
+    bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
+      return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
+    });
+    if (role != RowRole::kReadAndUpdate && !(state_.rows_move() && may_move)) {
+      state_.throw_peer_error(home, "moves rows of a table whose rows do not move");
+    }
     add_list({home, reader, home, role, is_late}, intent);
   }
   auto const section = is_late ? tag(Section::kLateForwardKeys, message.forward_id, 0)
@@ -254,6 +272,7 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
       home, section, message.key_bytes, [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
         for (auto const& [reader, role, intent] : message.forwards) {
           auto const parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
+          require_home(home, parts);
           take_forward(state_.reader_batches.at({reader, intent.clock}).homes.at(home), role, parts);
         }
         if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");

@@ -74,6 +74,7 @@ class IntentExchange {
     bool is_late;
   };
   void add_list(AnnouncedList const& list, Intent const& intent);
+  void require_home(Rank home, std::vector<PartKeys> const& parts) const;
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
   std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
                                std::string_view& bytes);

@@ -6,12 +6,12 @@
 
 namespace gpups::cache {
 
-void LateFetches::when(std::function<bool()> task) {
+void LateFetches::run_or_keep(std::function<bool()> task) {
   if (!task()) waiting_.push_back(std::move(task));
 }
 
 void LateFetches::wait_continue() {
-  for (auto& task : std::exchange(waiting_, {})) when(std::move(task));
+  for (auto& task : std::exchange(waiting_, {})) run_or_keep(std::move(task));
 }
 
 // -- requests of this rank --
@@ -35,13 +35,13 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const&
   }
   if (state_.placement.any_moved) {
     unplanned_.insert(clock);
-    when([this, clock, own] {
+    run_or_keep([this, clock, own] {
       if (!planner_.is_planned(clock)) return false;
       plan_own(clock, own);
       return true;
     });
   }
-  when([this, clock] { return try_read(clock); });
+  run_or_keep([this, clock] { return try_read(clock); });
 }
 
 // Requests the rows of this home that are away.
@@ -88,12 +88,12 @@ void LateFetches::on_answer(Rank from, Message const& message) {
     state_.throw_peer_error(from, "answered a late fetch twice");
   }
   answers.push_back({from, message.id, message.sent});
-  if (!from_home) return when([this, clock = message.clock] { return try_read(clock); });
+  if (!from_home) return run_or_keep([this, clock = message.clock] { return try_read(clock); });
   router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
     auto& fetch = fetches_.at(id);
     fetch.routed = true;
     expect_owners(fetch, state_.batches.at(fetch.clock));
-    when([this, clock = fetch.clock] { return try_read(clock); });
+    run_or_keep([this, clock = fetch.clock] { return try_read(clock); });
   });
 }
 
@@ -103,7 +103,7 @@ bool LateFetches::try_read(Clock clock) {
   auto const place = state_.batches.find(clock);
   if (place == state_.batches.end()) return true;
   auto& pending = place->second;
-  if (unplanned_.contains(clock) || (state_.placement.any_moved && state_.round.clock() < clock)) return false;
+  if (unplanned_.contains(clock) || (state_.rows_move() && state_.round.clock() < clock)) return false;
   if (std::any_of(fetches_.begin(), fetches_.end(),
                   [=](auto const& fetch) { return fetch.second.clock == clock && !fetch.second.routed; })) {
     return true;
@@ -170,7 +170,7 @@ void LateFetches::on_request(Rank from, Message const& message) {
     state_.throw_peer_error(from, "sent a late fetch without its keys");
   }
   intents_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
-    when([this, from, id = message.id, clock = message.clock, keys] {
+    run_or_keep([this, from, id = message.id, clock = message.clock, keys] {
       if (!planner_.is_planned(clock)) return false;
       auto const plan = planner_.plan_late(from, clock, keys);
       intents_.take_planned(plan);
@@ -198,9 +198,9 @@ void LateFetches::on_forward(Rank home, Message const& message) {
 
 // Answers a request, now or when the step before it is applied or, if rows move, complete.
 void LateFetches::answer_in_time(LateRequest const& request, OutgoingRoutes const& routes) {
-  when([this, request, routes] {
+  run_or_keep([this, request, routes] {
     Clock const step = request.of.second;
-    if (state_.placement.any_moved ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
+    if (state_.rows_move() ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
     wait_answer(request, routes);
     return true;
   });

@@ -66,8 +66,8 @@ class LateFetches {
     Message answer;
   };
 
-  // Does something now or, if it returns false, again in wait_continue().
-  void when(std::function<bool()> task);
+  // Runs a task now and, while it returns false, again in wait_continue().
+  void run_or_keep(std::function<bool()> task);
   void plan_own(Clock clock, std::vector<PartKeys> const& own);
   void forward(std::uint64_t id, HomePlanner::Plan const& plan);
   void on_request(Rank from, Message const& message);

@@ -91,7 +91,7 @@ void MoveExchange::pack(Clock clock) {
     packed_[reader] = pack_rows(parts, marked, leaving_.first.at(reader));
     for (auto const& part : parts) {
       rows_ += part.ids.size();
-      if (!part.ids.empty()) state_.table(part.table).give_up(state_.stream, part.ids, clock - 1);
+      if (!part.ids.empty()) state_.table(part.table).make_replicas(state_.stream, part.ids, clock - 1);
     }
   }
 }
@@ -118,7 +118,7 @@ void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::ui
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t const count = parts[p].arriving.size_of(from);
     if (moved.size() != parts.size() || moved[p] > count) {
-      state_.throw_peer_error(from, "passed other rows than it was told to pass");
+      state_.throw_peer_error(from, "passed other rows than its home has announced");
     }
     rows.push_back({&state_.table(parts[p].table).options(), count, moved[p]});
   }
@@ -173,7 +173,7 @@ void MoveExchange::write(PendingBatch& pending) {
   };
   for (auto const& part : pending.batch->parts) {
     if (part.arriving.size() > 0) {
-      state_.table(part.table).take_over(stream, ids_at(part, part.arriving.positions));
+      state_.table(part.table).make_owned(stream, ids_at(part, part.arriving.positions));
     }
   }
   for (auto const& arrived : pending.arrived) {

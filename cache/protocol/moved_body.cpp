@@ -10,13 +10,14 @@
 namespace gpups::cache {
 
 MovedBody::MovedBody(std::vector<RowsOfPart> const& parts) {
+  std::size_t bitmaps = 0;
   for (auto const& [table, rows, sent] : parts) {
     std::size_t const size = kernels::bitmap_words(rows) * sizeof(std::uint32_t);
-    parts_.push_back({.rows = rows, .sent = sent, .bitmap = {bitmap_bytes_, size}});
-    bitmap_bytes_ += size;
+    parts_.push_back({.rows = rows, .sent = sent, .bitmap = {bitmaps, size}});
+    bitmaps += size;
   }
-  bytes_ = bitmap_bytes_;
-  std::size_t at = after_section(0, bitmap_bytes_);
+  bytes_ = bitmaps;
+  std::size_t at = after_section(0, bitmaps);
   auto const take = [&](std::size_t size) {
     Place const place{at, size};
     if (size > 0) bytes_ = at + size;

@@ -32,12 +32,11 @@ class MovedBody {
     Place bitmap, values, state, lifecycle;
   };
   std::vector<PartPlaces> const& parts() const { return parts_; }
-  std::size_t bitmap_bytes() const { return bitmap_bytes_; }
   std::size_t bytes() const { return bytes_; }
 
  private:
   std::vector<PartPlaces> parts_;
-  std::size_t bitmap_bytes_ = 0, bytes_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace gpups::cache

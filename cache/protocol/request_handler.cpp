@@ -366,8 +366,12 @@ void RequestHandler::on_message(Rank from, Message const& message) {
   if (!kind_of(message)) return on_reply(from, message);
   if (message.clock > round_.clock() + 1) throw_peer_error(from, "requested rows of a step that is not complete");
   // Rows that move arrive with the end of the step before.
-  if (placement_.any_moved && message.clock > round_.clock()) return early_.emplace_back(from, message), void();
-  serve(from, message);
+  if (!placement_.any_moved || message.clock <= round_.clock()) return serve(from, message);
+  auto const waiting = std::count_if(early_.begin(), early_.end(), [=](auto const& one) { return one.first == from; });
+  if (static_cast<std::size_t>(waiting) >= kServedMax) {
+    throw_peer_error(from, "sent too many requests without receiving the replies");
+  }
+  early_.emplace_back(from, message);
 }
 
 void RequestHandler::serve_early() {

@@ -337,8 +337,8 @@ void RoundExecutor::complete() {
     if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
     router_.wait_route(pending);
   }
-  late_fetches_.wait_continue();
   on_complete(step, state_.round.all());
+  late_fetches_.wait_continue();  // may begin the next round
   check_ready(state_.round.clock());
   begin_round();
 }

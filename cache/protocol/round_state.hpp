@@ -150,6 +150,8 @@ struct RoundState {
   std::size_t dictionary_capacity(TableId id) const {
     return table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
   }
+  // Returns whether rows move while training.
+  bool rows_move() const { return policy != PlacementPolicy::kStatic; }
   // Returns whether the policy may move rows of the table. Residuals and mirrors belong to an owner.
   bool may_move(TableId id) const {
     auto const& options = table(id).options();

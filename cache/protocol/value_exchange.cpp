@@ -203,8 +203,7 @@ struct ValueExchange::DecodedBatch {
   std::vector<std::uint32_t> count;  // read from `counts`: sent and initial rows of each split section
 };
 
-// Gathers the keys of the rows that need replicas: those that other ranks own before the step, and those that they own
-// from this step on.
+// Gathers the keys of the rows that need replicas: those that other ranks own before the step or in it.
 void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) {
   if (std::exchange(pending.placed, true)) return;
   auto& stream = state_.stream;
@@ -218,7 +217,7 @@ void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) 
   for (auto& part : pending.batch->parts) {
     part.replicas = Array<std::uint32_t>(stream.device(), part.reads.size());
     add(part, part.reads.positions, part.replicas);
-    for (auto const* const positions : {&part.arriving.positions, &part.leaving}) {
+    for (auto const* const positions : {&part.arriving.positions, &part.placed}) {
       if (positions->empty()) continue;
       auto const& ids = decoded.moving_ids.emplace_back(stream.device(), positions->size());
       decoded.moving.push_back({.from = ids, .positions = *positions, .to = part.ids});

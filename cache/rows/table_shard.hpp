@@ -165,9 +165,9 @@ class TableShard {
   // Copies the columns of rows. Queued on `stream`.
   void read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const;
   // Makes owned rows replicas whose last use is in step `clock`. Queued on `stream`. ids: (n), distinct.
-  void give_up(Stream& stream, View<std::uint32_t const> ids, Clock clock);
+  void make_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock);
   // Makes replicas owned rows, whose columns follow. Queued on `stream`. ids: (n), distinct.
-  void take_over(Stream& stream, View<std::uint32_t const> ids);
+  void make_owned(Stream& stream, View<std::uint32_t const> ids);
   // Sets values and states of owned rows that do not exist to initial ones. Queued on `stream`. ids: (n), distinct.
   void reset_columns(Stream& stream, View<std::uint32_t const> ids);
   // Sets the columns of owned rows. Queued on `stream`. ids: (n), distinct.

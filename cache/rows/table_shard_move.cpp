@@ -99,14 +99,14 @@ void TableShard::read_columns(Stream& stream, View<std::uint32_t const> ids, Mov
   kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{lifecycle_.const_ref(), ids, to.lifecycle});
 }
 
-void TableShard::give_up(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
+void TableShard::make_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
   replicas_ += ids.size();
   uses_.reserve(stream, index_.ids_end());
   kernels::end_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids});
   kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
 }
 
-void TableShard::take_over(Stream& stream, View<std::uint32_t const> ids) {
+void TableShard::make_owned(Stream& stream, View<std::uint32_t const> ids) {
   replicas_ -= ids.size();
   kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::kOwned});
 }

@@ -100,8 +100,10 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
 }
 
 RowPlacement Store::where(TableId table, Key key) {
+  impl_->require_between_steps("where");
   auto& engine = impl_->engine();
   auto const& shard = impl_->shard(table);
+  wait_applied();
   std::shared_ptr<cache::RowRequest> request;
   RowPlacement row;
   engine.wait_invoke([&](Stream& own) {

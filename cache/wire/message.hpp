@@ -65,6 +65,8 @@ enum class RowRole : std::uint8_t {
   kMove,           // it passes them to the reader, which owns them from the step on
 };
 
+inline constexpr std::size_t kRowRoles = 4;
+
 // The keys of a reader's batch whose rows the receiver owns away from their home, which sends this. Their order is the
 // ascending order of the keys; a part without such keys has 0. A batch has at most one forward for each role.
 struct Forward {

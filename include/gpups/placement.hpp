@@ -23,7 +23,7 @@ enum class PlacementReason : std::uint8_t {
 enum class PlacementPolicy : std::uint8_t {
   kStatic,    // never
   kRelocate,  // to a rank that uses the row in the next step, if the owner does not
-  kAdaptive,  // if that sends fewer bytes, considering all uses that are announced
+  kAdaptive,  // if that sends fewer bytes, considering the announced uses of the next 16 steps
   kRandom,    // at random, to any rank that uses the row: for tests
 };
 

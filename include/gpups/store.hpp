@@ -337,8 +337,8 @@ class Store {
   // batches should be prepared five or more steps ahead if links are slow. Collective.
   void localize(Stream& stream, TableId table, View<Key const> keys);
 
-  // Returns where the row of a key is in step clock(), if no call of advance_clock() ends the step meanwhile. Asks the
-  // key's home. Not collective, but the home's Store must exist.
+  // Returns where the row of a key is in step clock(). Asks the key's home. Not collective, but the home's Store must
+  // exist.
   RowPlacement where(TableId table, Key key);
 
   // Calls `visit` with all rows that this rank owns, in chunks of at most 16,384 rows, in no particular order. The

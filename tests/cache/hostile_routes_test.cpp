@@ -8,6 +8,7 @@ namespace {
 // The peer ends step 0, and its values of step 1 come with these routes and forwards.
 class HostileHome : public HostilePeer {
  protected:
+  using HostilePeer::HostilePeer;
   void send_refresh(Message message) {
     end_step();
     peer_.send(in(0));
@@ -64,18 +65,87 @@ TEST_F(HostileHome, RejectsRowsThatWereNotToMove) {
   expect_rejected("sent values for other rows than were announced");
 }
 
-TEST_F(HostileHome, RejectsForwardTwiceInOneRole) {
-  auto const move = cache::RowRole::kMove;
-  send_refresh({.forwards = {{Rank{1}, move, intent(2, 1)}, {Rank{1}, move, intent(2, 1)}}, .key_bytes = 9});
-  expect_rejected("announced a batch twice");
-}
-
 TEST_F(HostileHome, RejectsLateForwardThatMovesRows) {
   peer_.send({.kind = MessageKind::kLateForward,
               .clock = Clock{1},
               .forwards = {{Rank{1}, cache::RowRole::kUpdate, intent(1, 1)}},
               .key_bytes = 9});
   expect_rejected("forwarded a late fetch that moves");
+}
+
+TEST_F(HostileHome, RejectsForwardThatMovesRowsIfNoRowsMove) {
+  send_refresh({.forwards = {{Rank{1}, cache::RowRole::kMove, intent(2, 1)}}, .key_bytes = 9});
+  expect_rejected("moves rows of a table whose rows do not move");
+}
+
+TEST_F(HostileHome, RejectsForwardOfKeyOfAnotherHome) {
+  std::uint64_t key = 0;
+  while (kernels::home_of(Key{key}, 2) != 0) ++key;
+  auto const bytes = new_keys({key});
+  send_refresh({.forwards = {{Rank{1}, {}, intent(2, 1)}}, .key_bytes = bytes.size()});
+  peer_.send_data(tag(Section::kForwardKeys, 0, 0), bytes);
+  expect_rejected("whose home is another rank");
+}
+
+// A home of a store whose rows move.
+class HostileMover : public HostileHome {
+ protected:
+  HostileMover() : HostileHome(PlacementPolicy::kAdaptive) {}
+
+  // The peer, home and owner of the row of the store's batch of step 2, moves the row to the store with that step. Ends
+  // the step before.
+  void route_to_store() {
+    batch_ = read_from_peer(Clock{2});
+    std::vector<std::uint8_t> const route{1, 0};  // a bitmap of one row, and its rank in the step
+    send_refresh({.routes = {{Clock{2}, {0}, {1}}}, .route_bytes = route.size()});
+    peer_.send_data(tag(Section::kRoutes, 0, 0), route);
+    EXPECT_EQ(progress(), "");
+    end_step();
+    peer_.send(in(1));
+  }
+  void pass_rows(std::vector<std::uint64_t> const& moved) {
+    Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{1}};
+    message.moved = moved;
+    peer_.send(message);
+  }
+
+  PreparedBatch batch_;
+};
+
+TEST_F(HostileMover, RejectsForwardTwiceInOneRole) {
+  auto const move = cache::RowRole::kMove;
+  send_refresh({.forwards = {{Rank{1}, move, intent(2, 1)}, {Rank{1}, move, intent(2, 1)}}, .key_bytes = 9});
+  expect_rejected("announced a batch twice");
+}
+
+TEST_F(HostileMover, RejectsMissingRows) {
+  route_to_store();
+  pass_rows({});
+  expect_rejected("sent values for other rows than were announced");
+}
+
+TEST_F(HostileMover, RejectsMoreRowsThanMove) {
+  route_to_store();
+  pass_rows({2});
+  expect_rejected("passed other rows than its home has announced");
+}
+
+TEST_F(HostileMover, RejectsRowsThatDifferFromTheirNumber) {
+  route_to_store();
+  pass_rows({1});
+  peer_.send_data(cache::tag_of_moved_rows(Clock{2}),
+                  16 + 16 + 16 + 8);  // a bitmap without bits, values, state, lifecycle
+  expect_rejected("passed a different number of rows than its message says");
+}
+
+TEST_F(HostileMover, RejectsLateRouteWithMoves) {
+  auto const batch = read_from_peer(Clock{0});
+  peer_.send({.kind = MessageKind::kLateFetchReply,
+              .clock = Clock{0},
+              .id = 0,
+              .routes = {{Clock{0}, {0}, {1}}},
+              .route_bytes = 2});
+  expect_rejected("sent a route with moves for a late fetch");
 }
 
 TEST_F(HostileHome, RejectsRequestForRowsOfAFutureStep) {

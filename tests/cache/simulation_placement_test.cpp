@@ -21,15 +21,18 @@
 #include "kernels/hash.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/inputs.hpp"
-#include "tests/support/on_devices.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gpups::test {
 namespace {
 
 constexpr std::uint32_t kTables = 2;
+constexpr std::uint32_t kParts = 3;  // of a batch: the first and the last are of one table, and may have keys in common
 constexpr std::uint64_t kMicrobatches = 6;
 constexpr std::size_t kDims[kTables] = {3, 5};
+
+constexpr TableId table_of(std::uint32_t part) { return TableId{part % kTables}; }
+constexpr std::size_t dim_of(std::size_t part) { return kDims[part % kTables]; }
 
 // What a seed trains. The rows that it reads and updates depend on `seed`, `steps`, `keys`, `admission_count` and
 // `rejected_share` alone, and how they travel on the rest.
@@ -82,9 +85,9 @@ PlacedRun lossy_run_of(std::uint64_t seed) {
   return run;
 }
 
-// The entries of a microbatch in one table.
-std::vector<Key> keys_of(PlacedRun const& run, std::int64_t step, std::uint64_t microbatch, std::uint32_t table) {
-  Random random(run.seed * 7919 + static_cast<std::uint64_t>(step) * 131 + microbatch * kTables + table);
+// The entries of a microbatch in one part.
+std::vector<Key> keys_of(PlacedRun const& run, std::int64_t step, std::uint64_t microbatch, std::uint32_t part) {
+  Random random(run.seed * 7919 + static_cast<std::uint64_t>(step) * 131 + microbatch * kParts + part);
   std::vector<Key> keys(below(random, 6));
   for (Key& key : keys) key = scrambled(below(random, below(random, 2) == 0 ? run.keys / 8 + 1 : run.keys));
   return keys;
@@ -164,19 +167,19 @@ class PlacedRank {
   }
 
   PreparedBatch prepare(std::int64_t step) {
-    std::vector<Key> keys[kTables];
+    std::vector<Key> keys[kParts];
     std::size_t samples = 0;
     for (std::uint64_t m = 0; m < kMicrobatches; ++m) {
       if (!mine(m)) continue;
       ++samples;
-      for (std::uint32_t t = 0; t < kTables; ++t) {
-        auto const of_microbatch = keys_of(run_, step, m, t);
-        keys[t].insert(keys[t].end(), of_microbatch.begin(), of_microbatch.end());
+      for (std::uint32_t p = 0; p < kParts; ++p) {
+        auto const of_microbatch = keys_of(run_, step, m, p);
+        keys[p].insert(keys[p].end(), of_microbatch.begin(), of_microbatch.end());
       }
     }
     std::vector<TableBatch> parts;
-    for (std::uint32_t t = 0; t < kTables; ++t) {
-      parts.push_back({.table = TableId{t}, .keys = View<Key const>(keys[t])});
+    for (std::uint32_t p = 0; p < kParts; ++p) {
+      parts.push_back({.table = table_of(p), .keys = View<Key const>(keys[p])});
     }
     return store_.prepare(stream_, Clock{step}, parts, samples);
   }
@@ -187,17 +190,17 @@ class PlacedRank {
     ignore_rejection([&] { store_.wait_ready(batch); });
     std::vector<Matrix<float>> rows, sources;
     std::vector<MatrixView<float>> out;
-    for (std::size_t t = 0; t < kTables; ++t) out.push_back(rows.emplace_back(Device::host(), batch.rows(t), kDims[t]));
+    for (std::size_t p = 0; p < kParts; ++p) out.push_back(rows.emplace_back(Device::host(), batch.rows(p), dim_of(p)));
     store_.pull(stream_, batch, out);
     std::vector<TableGradients> gradients;
-    for (std::size_t t = 0; t < kTables; ++t) {
-      sources.emplace_back(Device::host(), batch.entries(t), kDims[t]);
-      for (std::size_t e = 0; e < batch.entries(t); ++e) {
-        auto const row = rows[t].row(batch.positions(t)[e]);
-        count_read(step, t, batch.keys(t)[batch.positions(t)[e]], row);
-        for (std::size_t j = 0; j < kDims[t]; ++j) sources[t].row(e)[j] = row[j] * 0.3F + 0.01F;
+    for (std::size_t p = 0; p < kParts; ++p) {
+      sources.emplace_back(Device::host(), batch.entries(p), dim_of(p));
+      for (std::size_t e = 0; e < batch.entries(p); ++e) {
+        auto const row = rows[p].row(batch.positions(p)[e]);
+        count_read(step, p, batch.keys(p)[batch.positions(p)[e]], row);
+        for (std::size_t j = 0; j < dim_of(p); ++j) sources[p].row(e)[j] = row[j] * 0.3F + 0.01F;
       }
-      gradients.push_back({.sources = sources[t]});
+      gradients.push_back({.sources = sources[p]});
     }
     if (is_rejected(run_, step) && store_.rank() == Rank{0})
       sources[0].row(0)[0] = std::numeric_limits<float>::quiet_NaN();
@@ -205,9 +208,9 @@ class PlacedRank {
     store_.advance_clock();
   }
 
-  void count_read(std::int64_t step, std::size_t table, Key key, std::span<float const> row) {
-    auto hash = kernels::hash_of(Key{number(key) + static_cast<std::uint64_t>(step) * kTables + table});
-    for (std::size_t j = 0; j < kDims[table]; ++j)
+  void count_read(std::int64_t step, std::size_t part, Key key, std::span<float const> row) {
+    auto hash = kernels::hash_of(Key{number(key) + static_cast<std::uint64_t>(step) * kParts + part});
+    for (std::size_t j = 0; j < dim_of(part); ++j)
       hash = kernels::hash_of(Key{hash ^ std::bit_cast<std::uint32_t>(row[j])});
     outcome_.reads += hash;
   }

@@ -31,7 +31,8 @@ inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
 
 class HostilePeer : public testing::Test {
  protected:
-  HostilePeer() : group_(peer_.group()), store_(std::in_place, group_, StoreOptions{.threads = 1}) {
+  explicit HostilePeer(PlacementPolicy policy = PlacementPolicy::kStatic)
+      : group_(peer_.group()), store_(std::in_place, group_, StoreOptions{.threads = 1, .placement = policy}) {
     table_ = store_->add_table({.name = "t", .dim = 4});
     stream_.emplace(store_->make_stream());
   }
