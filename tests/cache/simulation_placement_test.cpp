@@ -49,6 +49,7 @@ struct PlacedRun {
   RowCompression gradients, refreshes;
   std::size_t dictionary_keys;
   PlacementPolicy policy;
+  bool late_rank = false;  // rank 1 prepares its batches late, and reads rows that move between other ranks
 };
 
 PlacedRun run_of(std::uint64_t seed) {
@@ -65,8 +66,16 @@ PlacedRun run_of(std::uint64_t seed) {
                 .gradients = {},
                 .refreshes = {},
                 .dictionary_keys = below(random, 2) == 0 ? 1000 : below(random, 40),
-                .policy = static_cast<PlacementPolicy>(below(random, 4))};
+                .policy = static_cast<PlacementPolicy>(below(random, 4)),
+                .late_rank = false};
   run.saved_at = below(random, 2) == 0 ? 0 : 1 + static_cast<std::int64_t>(below(random, 4));
+  run.late_rank = seed % 3 == 0;
+  if (run.late_rank) {
+    run.localize_every = 0;
+    run.lookahead = 3 + static_cast<int>(below(random, 4));
+    run.policy = below(random, 2) == 0 ? PlacementPolicy::kRandom : PlacementPolicy::kRelocate;
+    return run;
+  }
   if (below(random, 3) == 0) {
     run.refreshes = {.filter = {.age_max = 1, .threshold_max = 0}, .capacity_rows = 1 + below(random, 12)};
   }
@@ -150,7 +159,8 @@ class PlacedRank {
   }
   // No batch may be prepared across a call of localize().
   bool may_prepare(std::int64_t batch, std::int64_t step) const {
-    return batch <= step + run_.lookahead &&
+    bool const is_late = run_.late_rank && store_.rank() == Rank{1};
+    return batch <= step + (is_late ? 0 : run_.lookahead) &&
            (run_.localize_every == 0 || batch / run_.localize_every == step / run_.localize_every);
   }
 
