@@ -212,12 +212,13 @@ class Store {
   // Prepares this rank's batch for step `clock`: finds the distinct keys, and sends their owners the intent to read
   // them, so that the rows arrive in time. Creates no rows. A rank has at most one batch per clock; `clock` is clock()
   // or later, at most 2^19 steps ahead. Prepare four or more steps ahead if links are slow: a batch that is prepared
-  // after the round of the step before has started is fetched late, and wait_ready() blocks longer.
+  // after the round of the step before has started is fetched late, and wait_ready() blocks longer. If rows move or
+  // have moved, it must be prepared one step earlier, before the round of the step two before has started.
   //
   // tables: at most 4096 parts, with less than 2^28 entries together; several may use the same table. samples: number
   // of samples of this rank in the batch, at most 2^40; owners divide gradients by the sum over all ranks. Blocks until
-  // `stream` is done. Throws Error for invalid arguments, and during erase() and expire(). Cost: sorts the keys. Any
-  // thread.
+  // `stream` is done. Throws Error for invalid arguments, and during erase(), expire() and localize(). Cost: sorts the
+  // keys. Any thread.
   PreparedBatch prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
 
   // The same for the entries and the number of samples of an earlier batch of this store, without finding the distinct
