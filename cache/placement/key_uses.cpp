@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/placement/key_uses.hpp"
 
-#include <algorithm>
-#include <utility>
+#include <bit>
 
 namespace gpups::cache {
 namespace {
 
-constexpr std::uint32_t low_half(Clock step) { return static_cast<std::uint32_t>(number(step)) & 0xFFFF; }
+static_assert(kPolicyWindow == 16);  // the bits of RowUser::steps
 
-std::uint32_t pack(RowUse use) { return low_half(use.step) << 16 | number(use.reader); }
-
-// base: at most 2^15 steps before the use, or after it.
-RowUse unpack(std::uint32_t word, Clock base) {
-  auto const steps = static_cast<std::int16_t>((word >> 16) - low_half(base));
-  return {base + steps, Rank{word & 0xFFFF}};
-}
+int bit_of(Clock step) { return static_cast<int>(number(step) % kPolicyWindow); }
 
 }  // namespace
 
@@ -31,37 +24,49 @@ std::uint32_t KeyUses::add_chunk(std::uint32_t next) {
   return place;
 }
 
-void KeyUses::add(View<Key const> keys, RowUse use) {
-  auto& of_step = of_step_[use.step];
+void KeyUses::add_use(KeyRecord& key, Clock step, Rank reader) {
+  std::uint32_t const bit = 0x10000U << bit_of(step);
+  auto with_room = kEnd;
+  for (auto place = key.first; place != kEnd; place = chunks_[place].next) {
+    auto& chunk = chunks_[place];
+    for (std::uint32_t i = 0; i < chunk.count; ++i) {
+      if ((chunk.users[i] & 0xFFFF) == number(reader)) return void(chunk.users[i] |= bit);
+    }
+    if (chunk.count < kChunkUsers) with_room = place;
+  }
+  if (with_room == kEnd) with_room = key.first = add_chunk(key.first);
+  auto& chunk = chunks_[with_room];
+  chunk.users[chunk.count++] = bit | number(reader);
+}
+
+void KeyUses::add(View<Key const> keys, Clock step, Rank reader) {
+  auto& of_step = of_step_[step];
   std::size_t const begin = of_step.size();
   of_step.resize(begin + keys.size());
   View<std::uint32_t> const ids(of_step.data() + begin, keys.size(), Device::host());
   index_.wait_find_or_insert(host_, keys, ids);
-  first_.resize(index_.ids_end(), kEnd);
-  auto const word = pack(use);
-  for (auto const id : ids) {
-    auto& first = first_[id];
-    if (first == kEnd || chunks_[first].count == kChunkUses) first = add_chunk(first);
-    auto& chunk = chunks_[first];
-    chunk.uses[chunk.count++] = word;
-  }
+  records_.resize(index_.ids_end());
+  for (auto const id : ids) add_use(records_[id], step, reader);
 }
 
-// Appends the uses of a key from `step` on to `uses`, and keeps those in later steps.
-void KeyUses::keep_later(std::uint32_t id, Clock step, std::vector<RowUse>& uses) {
-  std::size_t const begin = uses.size();
-  for (auto place = std::exchange(first_[id], kEnd); place != kEnd;) {
-    auto const& chunk = chunks_[place];
-    for (std::uint32_t i = 0; i < chunk.count; ++i) uses.push_back(unpack(chunk.uses[i], step));
-    free_.push_back(place);
-    place = chunk.next;
-  }
-  for (std::size_t i = begin; i < uses.size(); ++i) {
-    if (uses[i].step <= step) continue;
-    auto& first = first_[id];
-    if (first == kEnd || chunks_[first].count == kChunkUses) first = add_chunk(first);
-    auto& chunk = chunks_[first];
-    chunk.uses[chunk.count++] = pack(uses[i]);
+// Appends the users of a key to `users`, and keeps those that use it in later steps.
+void KeyUses::take_users(KeyRecord& key, Clock step, std::vector<RowUser>& users) {
+  for (auto* link = &key.first; *link != kEnd;) {
+    auto& chunk = chunks_[*link];
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < chunk.count; ++i) {
+      auto const user = chunk.users[i];
+      users.push_back({Rank{user & 0xFFFF}, std::rotr(static_cast<std::uint16_t>(user >> 16), bit_of(step))});
+      auto const later = user & ~(0x10000U << bit_of(step));
+      if (later > 0xFFFF) chunk.users[kept++] = later;
+    }
+    chunk.count = kept;
+    if (kept > 0) {
+      link = &chunk.next;
+    } else {
+      free_.push_back(*link);
+      *link = chunk.next;
+    }
   }
 }
 
@@ -72,18 +77,13 @@ KeyUses::UsedKeys KeyUses::take(Clock step) {
   if (ids.empty()) return used;
   std::vector<std::uint32_t> unused;
   for (auto const id : ids.mapped()) {
-    if (first_[id] == kEnd) continue;  // a key that repeats, without later uses
-    std::size_t const begin = used.uses.size();
-    keep_later(id, step, used.uses);
-    bool const repeats = std::none_of(used.uses.begin() + static_cast<std::ptrdiff_t>(begin), used.uses.end(),
-                                      [=](auto const& use) { return use.step == step; });
-    if (repeats) {
-      used.uses.resize(begin);
-      continue;
-    }
+    auto& key = records_[id];
+    if (key.taken == step) continue;  // several batches or parts use it
+    key.taken = step;
+    take_users(key, step, used.users);
+    if (key.first == kEnd) unused.push_back(id);
     used.keys.push_back(Key{*index_.keys().row(id)});
-    used.first.push_back(static_cast<std::uint32_t>(used.uses.size()));
-    if (first_[id] == kEnd) unused.push_back(id);
+    used.first.push_back(static_cast<std::uint32_t>(used.users.size()));
   }
   index_.wait_erase_ids(host_, View<std::uint32_t const>(unused));
   return used;

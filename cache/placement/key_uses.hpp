@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uses of the rows of one table and home that ranks have announced, for the policy.
+// The uses of rows that ranks have announced to a home.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,48 @@
 
 namespace gpups::cache {
 
-// For the thread that makes progress. Takes about 100 bytes of host memory for each key, and 8 for each use.
+// Which ranks have announced to use the rows of one table and home, for the policy: of kPolicyWindow steps, beginning
+// with the next one that is taken. For the thread that makes progress. Takes about 100 bytes of host memory for each
+// key.
 class KeyUses {
  public:
   KeyUses() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
 
-  // Adds a use of each key. keys: (n), distinct, on the host.
-  void add(View<Key const> keys, RowUse use);
+  // Adds a batch that uses each key. keys: (n), distinct, on the host. REQUIRES: step < next step + kPolicyWindow.
+  void add(View<Key const> keys, Clock step, Rank reader);
 
-  // The keys that batches of a step use, each once, and all of their uses in this step and later ones.
+  // The keys that batches of a step use, each once, and their users in this step and later ones.
   struct UsedKeys {
     std::vector<Key> keys;
     std::vector<std::uint32_t> first;  // (n + 1)
-    std::vector<RowUse> uses;
+    std::vector<RowUser> users;
   };
   // Returns the keys of a step, and forgets their uses in it. REQUIRES: it was called for all earlier steps with uses.
   UsedKeys take(Clock step);
 
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
-  static constexpr std::size_t kChunkUses = 14;
-  // Some uses of one key, in a cache line. A use has the low 16 bits of its step, and its reader.
-  struct alignas(64) UseChunk {
-    std::uint32_t uses[kChunkUses];
+  static constexpr std::size_t kChunkUsers = 14;
+  // Some users of one key, in a cache line: in the low 16 bits the rank; in the others, bit i for steps of which the
+  // remainder by 16 is i.
+  struct alignas(64) UserChunk {
+    std::uint32_t users[kChunkUsers];
     std::uint32_t count;
-    std::uint32_t next;  // a full chunk, or kEnd
+    std::uint32_t next;  // more users, or kEnd
   };
+  struct KeyRecord {
+    std::uint32_t first = kEnd;
+    Clock taken{-1};  // the last step that it was taken for
+  };
+  void add_use(KeyRecord& key, Clock step, Rank reader);
   std::uint32_t add_chunk(std::uint32_t next);
-  void keep_later(std::uint32_t id, Clock step, std::vector<RowUse>& uses);
+  void take_users(KeyRecord& key, Clock step, std::vector<RowUser>& users);
 
   Stream host_;
   kernels::KeyIndex index_;
-  std::vector<std::uint32_t> first_;  // by the key's number in the index: the chunk that is not full
-  std::vector<UseChunk> chunks_;
-  std::vector<std::uint32_t> free_;                      // chunks without uses
+  std::vector<KeyRecord> records_;  // by the key's number in the index
+  std::vector<UserChunk> chunks_;
+  std::vector<std::uint32_t> free_;                      // chunks without users
   std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
 };
 

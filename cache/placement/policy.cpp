@@ -2,38 +2,21 @@
 #include "cache/placement/policy.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/hash.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// The announced uses of one row by one rank.
-struct RankUses {
-  Rank rank{};
-  std::uint32_t uses = 0;
-  bool now = false;  // uses the row in the step that is decided
-};
-
-// Counts the uses of one row by rank. Kept by the caller, so that memory is allocated once.
-void count_uses(std::span<RowUse const> uses, Clock step, std::vector<RankUses>& counts) {
-  counts.clear();
-  for (auto const& use : uses) {
-    auto found = std::find_if(counts.begin(), counts.end(), [&](auto const& one) { return one.rank == use.reader; });
-    if (found == counts.end()) found = counts.insert(found, RankUses{.rank = use.reader});
-    ++found->uses;
-    found->now = found->now || use.step == step;
-  }
-  std::sort(counts.begin(), counts.end(), [](auto const& a, auto const& b) { return a.rank < b.rank; });
-}
-
-// Moves a row to the rank that uses it most, if its owner does not use it in the step.
-Rank relocate(Rank owner, std::vector<RankUses> const& counts) {
-  RankUses best{.rank = owner};
-  for (auto const& one : counts) {
-    if (!one.now) continue;
-    if (one.rank == owner) return owner;
-    if (one.uses > best.uses) best = one;
+// Moves a row to the rank that uses it most, if its owner does not use it in the step. Of equals, to the lowest.
+Rank relocate(Rank owner, std::span<RowUser const> users) {
+  RowUser best{.rank = owner};
+  for (auto const& user : users) {
+    if (!user.uses_now()) continue;
+    if (user.rank == owner) return owner;
+    int const more = std::popcount(user.steps) - std::popcount(best.steps);
+    if (more > 0 || (more == 0 && user.rank < best.rank)) best = user;
   }
   return best.rank;
 }
@@ -42,60 +25,70 @@ Rank relocate(Rank owner, std::vector<RankUses> const& counts) {
 // step that uses it, so this is a shortest path, which is found from the last step to the first.
 class CheapestOwner {
  public:
-  Rank find(Rank owner, std::span<RowUse const> uses, Clock step, RowBytes const& bytes) {
-    uses_.assign(uses.begin(), uses.end());
-    std::sort(uses_.begin(), uses_.end(),
-              [](auto const& a, auto const& b) { return a.step != b.step ? a.step > b.step : a.reader < b.reader; });
-    ranks_.assign(1, owner);
-    for (auto const& use : uses_) ranks_.push_back(use.reader);
-    std::sort(ranks_.begin() + 1, ranks_.end());
-    ranks_.erase(std::unique(ranks_.begin() + 1, ranks_.end()), ranks_.end());
-    sent_.assign(ranks_.size(), 0);
-    for (auto first = uses_.begin(); first != uses_.end();) {
-      auto const last = std::find_if(first, uses_.end(), [&](auto const& use) { return use.step != first->step; });
-      add_step({first, last}, bytes);
-      if (first->step == step) return cheapest({first, last}, owner, bytes);
-      first = last;
+  explicit CheapestOwner(RowBytes const& bytes) : bytes_(bytes) {}
+
+  Rank find(Rank owner, std::span<RowUser const> users) {
+    candidates_.assign(1, {{.rank = owner}});
+    std::uint32_t steps = 0;  // that use the row
+    for (auto const& user : users) {
+      if (user.rank == owner) {
+        candidates_[0].user.steps = user.steps;
+      } else {
+        candidates_.push_back({user});
+      }
+      steps |= user.steps;
     }
-    return owner;
+    if (candidates_.size() == 1) return owner;
+    for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
+      if ((steps >> step & 1) != 0) add_step(step);
+    }
+    return cheapest();
   }
 
  private:
-  // Several parts of a batch may use a row.
-  static std::ptrdiff_t uses(std::span<RowUse const> of_step, Rank rank) {
-    return std::count_if(of_step.begin(), of_step.end(), [=](auto const& use) { return use.reader == rank; });
-  }
+  struct Candidate {
+    RowUser user;
+    double sent = 0;  // from a step on, if the rank owns the row in it, with the cheapest later owners
+  };
 
-  // sent_: what is sent from a step on with each owner, while later steps have the cheapest ones.
-  void add_step(std::span<RowUse const> of_step, RowBytes const& bytes) {
-    double const least = *std::min_element(sent_.begin(), sent_.end()) + bytes.move;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      auto const others = static_cast<double>(std::ssize(of_step) - uses(of_step, ranks_[i]));
-      sent_[i] = std::min(sent_[i], least) + others * (bytes.read + bytes.update);
+  // Puts a step before the later ones.
+  void add_step(int step) {
+    double least = candidates_[0].sent;
+    int users = 0;
+    for (auto const& one : candidates_) {
+      least = std::min(least, one.sent);
+      users += one.user.steps >> step & 1;
+    }
+    for (auto& one : candidates_) {
+      int const others = users - (one.user.steps >> step & 1);
+      one.sent = std::min(one.sent, least + bytes_.move) + others * (bytes_.read + bytes_.update);
     }
   }
 
-  Rank cheapest(std::span<RowUse const> of_step, Rank owner, RowBytes const& bytes) const {
-    std::size_t best = 0;
-    double least = sent_[0];
-    for (std::size_t i = 1; i < ranks_.size(); ++i) {
-      double const sent = sent_[i] + (ranks_[i] == owner ? 0 : bytes.move);
-      if (sent >= least || uses(of_step, ranks_[i]) == 0) continue;
-      best = i, least = sent;
+  // Returns the owner so far, or the cheapest rank that uses the row in the step that is decided; of equals, the
+  // lowest.
+  Rank cheapest() const {
+    Rank best = candidates_[0].user.rank;
+    double least = candidates_[0].sent - bytes_.move;
+    bool moves = false;
+    for (auto const& one : std::span(candidates_).subspan(1)) {
+      bool const is_less = one.sent < least || (one.sent == least && moves && one.user.rank < best);
+      if (!is_less || !one.user.uses_now()) continue;
+      best = one.user.rank, least = one.sent, moves = true;
     }
-    return ranks_[best];
+    return best;
   }
 
-  std::vector<RowUse> uses_;  // by step, descending
-  std::vector<Rank> ranks_;   // the owner first
-  std::vector<double> sent_;  // by rank
+  RowBytes bytes_;
+  std::vector<Candidate> candidates_;  // the owner so far first
 };
 
-Rank choose_randomly(Rank owner, Key key, Clock step, std::vector<RankUses> const& counts) {
+Rank choose_randomly(Rank owner, Key key, Clock step, std::span<RowUser const> users) {
   std::vector<Rank> ranks{owner};
-  for (auto const& one : counts) {
-    if (one.now && one.rank != owner) ranks.push_back(one.rank);
+  for (auto const& user : users) {
+    if (user.uses_now() && user.rank != owner) ranks.push_back(user.rank);
   }
+  std::sort(ranks.begin() + 1, ranks.end());
   auto const number_of_step = static_cast<std::uint64_t>(number(step));
   return ranks[kernels::mix(number(key) ^ kernels::mix(number_of_step)) % ranks.size()];
 }
@@ -126,23 +119,20 @@ namespace gpups::cache {
 std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {
   std::vector<Rank> owners(rows.owners.begin(), rows.owners.end());
   if (policy == PlacementPolicy::kStatic) return owners;
-  std::vector<RankUses> counts;
-  CheapestOwner cheapest;
+  CheapestOwner cheapest(rows.bytes);
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    auto const first = rows.first_use[i];
-    auto const uses = rows.uses.subspan(first, rows.first_use[i + 1] - first);
-    if (policy != PlacementPolicy::kAdaptive) count_uses(uses, rows.step, counts);
+    auto const users = rows.users.subspan(rows.first_user[i], rows.first_user[i + 1] - rows.first_user[i]);
     switch (policy) {
       case PlacementPolicy::kStatic:
         break;
       case PlacementPolicy::kRelocate:
-        owners[i] = relocate(owners[i], counts);
+        owners[i] = relocate(owners[i], users);
         break;
       case PlacementPolicy::kAdaptive:
-        owners[i] = cheapest.find(owners[i], uses, rows.step, rows.bytes);
+        owners[i] = cheapest.find(owners[i], users);
         break;
       case PlacementPolicy::kRandom:
-        owners[i] = choose_randomly(owners[i], rows.keys[i], rows.step, counts);
+        owners[i] = choose_randomly(owners[i], rows.keys[i], rows.step, users);
         break;
     }
   }

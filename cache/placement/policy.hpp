@@ -12,10 +12,16 @@
 
 namespace gpups::cache {
 
-// A batch that uses a row.
-struct RowUse {
-  Clock step{};
-  Rank reader{};
+// Policies see the uses of this number of steps, the one that is decided included: later ones hardly matter.
+constexpr std::int64_t kPolicyWindow = 16;
+
+// A rank whose batches use a row.
+struct RowUser {
+  Rank rank{};
+  std::uint16_t steps = 0;  // bit i: it uses the row i steps after the step that is decided
+
+  bool operator==(RowUser const&) const = default;
+  bool uses_now() const { return (steps & 1) != 0; }
 };
 
 // The bytes that ranks send for a row of a table.
@@ -29,10 +35,10 @@ struct RowBytes {
 struct UsedRows {
   Clock step{};
   RowBytes bytes;
-  std::span<Key const> keys;                 // (n)
-  std::span<Rank const> owners;              // (n): before the step
-  std::span<std::uint32_t const> first_use;  // (n + 1): row i has the uses first_use[i] .. first_use[i + 1] - 1
-  std::span<RowUse const> uses;              // in this step and in later ones, as far as they are announced
+  std::span<Key const> keys;                  // (n)
+  std::span<Rank const> owners;               // (n): before the step
+  std::span<std::uint32_t const> first_user;  // (n + 1): row i has the users first_user[i] .. first_user[i + 1] - 1
+  std::span<RowUser const> users;             // of a row: distinct, in any order
 };
 
 // Returns the owner of each row from the step on: the owner before, or a rank that uses the row in the step.

@@ -17,11 +17,11 @@ Rank PlacementReplay::home_of(Key key) const {
 }
 
 void PlacementReplay::announce(Rank reader, Clock step, std::span<Key const> keys) {
-  uses_.add({keys.data(), keys.size(), Device::host()}, {step, reader});
+  announced_[step].push_back({reader, {keys.begin(), keys.end()}});
 }
 
 // Counts what is sent for a row in the step.
-void PlacementReplay::count(Key key, Rank before, Rank in_step, std::span<RowUse const> uses,
+void PlacementReplay::count(Key key, Rank before, Rank in_step, std::span<RowUser const> users,
                             ReplayedStep& step) const {
   Rank const home = home_of(key);
   auto const node_of = [&](Rank rank) { return number(rank) / static_cast<std::uint32_t>(options_.ranks_of_node); };
@@ -29,25 +29,25 @@ void PlacementReplay::count(Key key, Rank before, Rank in_step, std::span<RowUse
     (node_of(from) == node_of(to) ? step.from_node : step.from_others)[number(to)] += bytes;
   };
   bool const is_away = before != home || in_step != home;
-  for (auto const& use : uses) {
-    if (use.step != next_) continue;
+  for (auto const& user : users) {
+    if (!user.uses_now()) continue;
     ++step.keys;
-    bool const arrives = before != in_step && use.reader == in_step;
-    if (use.reader != home) step.key_bytes += kKeyBytes + (is_away ? 1 + 1.0 / 8 : 0);  // an intent, a route
+    bool const arrives = before != in_step && user.rank == in_step;
+    if (user.rank != home) step.key_bytes += kKeyBytes + (is_away ? 1 + 1.0 / 8 : 0);  // an intent, a route
     if (arrives) {
       ++step.moves;
       send(before, in_step, options_.bytes.move);
       if (before != home) step.key_bytes += kKeyBytes;
       continue;
     }
-    if (use.reader != before) {
+    if (user.rank != before) {
       ++step.reads;
-      send(before, use.reader, options_.bytes.read);
+      send(before, user.rank, options_.bytes.read);
       if (before != home) step.key_bytes += kKeyBytes;
     }
-    if (use.reader != in_step) {
+    if (user.rank != in_step) {
       ++step.updates;
-      send(use.reader, in_step, options_.bytes.update);
+      send(user.rank, in_step, options_.bytes.update);
       if (in_step != home && in_step != before) step.key_bytes += kKeyBytes;
     }
   }
@@ -58,6 +58,10 @@ ReplayedStep PlacementReplay::advance() {
   for (auto* const bytes : {&step.from_node, &step.from_others}) {
     bytes->assign(static_cast<std::size_t>(options_.ranks), 0);
   }
+  while (!announced_.empty() && announced_.begin()->first < next_ + kPolicyWindow) {
+    auto const batches = announced_.extract(announced_.begin());
+    for (auto const& [reader, keys] : batches.mapped()) uses_.add(View<Key const>(keys), batches.key(), reader);
+  }
   auto const used = uses_.take(next_);
   std::vector<Rank> before;
   for (Key const key : used.keys) before.push_back(owners_.try_emplace(key, home_of(key)).first->second);
@@ -66,11 +70,11 @@ ReplayedStep PlacementReplay::advance() {
                                               .bytes = options_.bytes,
                                               .keys = used.keys,
                                               .owners = before,
-                                              .first_use = used.first,
-                                              .uses = used.uses});
+                                              .first_user = used.first,
+                                              .users = used.users});
   for (std::size_t i = 0; i < in_step.size(); ++i) {
-    auto const uses = std::span(used.uses).subspan(used.first[i], used.first[i + 1] - used.first[i]);
-    count(used.keys[i], before[i], in_step[i], uses, step);
+    auto const users = std::span(used.users).subspan(used.first[i], used.first[i + 1] - used.first[i]);
+    count(used.keys[i], before[i], in_step[i], users, step);
     owners_[used.keys[i]] = in_step[i];
   }
   next_ = next_ + 1;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -46,11 +47,16 @@ class PlacementReplay {
   std::vector<std::uint64_t> rows_owned() const;
 
  private:
+  struct AnnouncedKeys {
+    Rank reader{};
+    std::vector<Key> keys;
+  };
   Rank home_of(Key key) const;
-  void count(Key key, Rank before, Rank in_step, std::span<RowUse const> uses, ReplayedStep& step) const;
+  void count(Key key, Rank before, Rank in_step, std::span<RowUser const> users, ReplayedStep& step) const;
 
   ReplayOptions options_;
   Clock next_{};
+  std::map<Clock, std::vector<AnnouncedKeys>> announced_;  // that the policy does not see yet
   KeyUses uses_;
   std::unordered_map<Key, Rank> owners_;  // of rows that were used
 };

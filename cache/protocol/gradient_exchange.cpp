@@ -20,9 +20,9 @@ bool has_updates(PreparedBatch::Impl const& batch, Rank owner) {
                      [=](auto const& part) { return part.updates().size_of(owner) > 0; });
 }
 
-// Returns a view of the integers as pairs of floats, for copies.
+// Returns a view of the integers, with the padding of the rows, as pairs of floats, for copies.
 MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
-  return {reinterpret_cast<float*>(sums.data()), sums.rows(), 2 * sums.columns(), 2 * sums.stride(), sums.device()};
+  return {reinterpret_cast<float*>(sums.data()), sums.rows(), 2 * sums.stride(), 2 * sums.stride(), sums.device()};
 }
 
 }  // namespace
@@ -295,7 +295,6 @@ RowSums GradientExchange::local_sums(PreparedPart& part) {
   auto& [ids, sums, counts] = local_.emplace_back(LocalSums{Array<std::uint32_t>(stream.device(), positions.size()),
                                                             {stream.device(), positions.size(), part.sums.columns()},
                                                             Array<std::int64_t>(stream.device(), positions.size())});
-  memory::fill_bytes(stream, sums.view().data(), 0, sums.view().flat().bytes());  // padding
   kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
   kernels::gather_matrix_rows(stream, {.from = as_floats(part.sums), .positions = positions, .to = as_floats(sums)});
   kernels::count_entries(stream, {.offsets = part.offsets, .rows = positions, .counts = counts});

@@ -35,7 +35,7 @@ RowBytes bytes_of(TableShard const& shard) {
 
 void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
   auto const& batch = announced_[clock].emplace_back(AnnouncedBatch{reader, std::move(parts)});
-  if (clock < planned_ + kWindow) add_uses(clock, batch);
+  if (clock < planned_ + kPolicyWindow) add_uses(clock, batch);
 }
 
 // Adds the uses of a batch to those that the policy sees.
@@ -43,14 +43,14 @@ void HomePlanner::add_uses(Clock clock, AnnouncedBatch const& batch) {
   if (state_.policy == PlacementPolicy::kStatic) return;
   uses_.resize(state_.tables.size());
   for (auto const& [table, keys] : batch.parts) {
-    if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), {clock, batch.reader});
+    if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), clock, batch.reader);
   }
 }
 
 std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
-  // The policy sees the batches of kWindow steps: of those that are announced already, some are new.
-  auto const last = announced_.lower_bound(clock + kWindow);
-  for (auto seen = announced_.lower_bound(planned_ + kWindow); seen != last; ++seen) {
+  // The policy sees the batches of kPolicyWindow steps. Of those that are announced already, some are new.
+  auto const last = announced_.lower_bound(clock + kPolicyWindow);
+  for (auto seen = announced_.lower_bound(planned_ + kPolicyWindow); seen != last; ++seen) {
     for (auto const& batch : seen->second) add_uses(seen->first, batch);
   }
   planned_ = clock;
@@ -83,8 +83,8 @@ void HomePlanner::move_rows(Clock clock) {
                                                       .bytes = bytes_of(state_.table(TableId{t})),
                                                       .keys = used.keys,
                                                       .owners = before,
-                                                      .first_use = used.first,
-                                                      .uses = used.uses});
+                                                      .first_user = used.first,
+                                                      .users = used.users});
     std::vector<Key> moved;
     std::vector<Rank> to;
     for (std::size_t i = 0; i < owners.size(); ++i) {

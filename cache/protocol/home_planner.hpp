@@ -78,8 +78,6 @@ class HomePlanner {
     Clock clock{};
     KeysByRole keys;
   };
-  // Steps whose uses the policy sees, the planned one included: uses that are later hardly matter.
-  static constexpr std::int64_t kWindow = 16;
 
   void add_uses(Clock clock, AnnouncedBatch const& batch);
   void move_rows(Clock clock);
