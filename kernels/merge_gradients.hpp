@@ -16,11 +16,13 @@ namespace gpups::kernels {
 
 // Sums of gradients of distinct rows of a table, from one rank. Their form is one of these:
 // - `sums` alone: a sum for each row.
+// - `sums` and `positions`: sum positions[i] for row i.
 // - `sums` and `marked`: the sums of the marked rows, in their order. The sums of the other rows are 0.
 // - `packed` and `starts`: a sum for each row, packed.
 struct GradientList {
   View<std::uint32_t const> ids;          // (n), row numbers
-  MatrixView<std::int64_t const> sums{};  // (n or marked rows, dim), stride row_stride(dim)
+  MatrixView<std::int64_t const> sums{};  // (n or marked rows, or more with `positions`, dim), stride row_stride(dim)
+  View<std::uint32_t const> positions{};  // (n), distinct
   View<std::uint32_t const> marked{};     // (bitmap_words(n))
   PackedRows packed{};                    // (n, dim)
   View<std::uint64_t const> starts{};     // from wait_find_packed_rows()

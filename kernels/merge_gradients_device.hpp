@@ -111,8 +111,10 @@ __device__ inline void sum_chain(NativeLanes lanes, MergedLists const& lists, Me
     Int128 sum[kMergedColumns] = {};
     for (std::uint32_t e = s.head[table.table_first + slot]; e != kNoRow; e = s.next[e]) {
       MergedList const& l = lists.list[lists.segment_of(e)];
-      std::uint32_t const sum_row = l.list.marked.empty() ? e - l.first : s.sums(e) - s.sums(l.first);
-      add_columns(lanes, l, e - l.first, sum_row, begin + lanes.lane, sum);
+      std::uint32_t const i = e - l.first;
+      std::uint32_t sum_row = l.list.positions.empty() ? i : l.list.positions[i];
+      if (!l.list.marked.empty()) sum_row = s.sums(e) - s.sums(l.first);
+      add_columns(lanes, l, i, sum_row, begin + lanes.lane, sum);
     }
 #pragma unroll
     for (unsigned c = 0; c < kMergedColumns; ++c) {

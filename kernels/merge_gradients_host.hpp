@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -35,7 +34,7 @@ inline std::uint32_t find_bad_row(MergeGradients const& m, std::vector<std::uint
         std::uint32_t const width = packed_width(list.packed.bytes.data(), i);
         if (width > 0) add_packed_row(list.packed.bytes.data() + start, m.dim, width, row, HostLanes{});
       } else if (list.marked.empty()) {
-        from = list.sums.row(i);
+        from = list.sums.row(list.positions.empty() ? i : list.positions[i]);
       } else if ((list.marked[i / 32] >> (i % 32) & 1U) != 0) {
         from = list.sums.row(marked++);
       } else {
@@ -58,7 +57,7 @@ inline void add_list(HostExec ex, MergeGradients const& m, GradientList const& l
     AddPackedSums const added{list.packed, list.starts, slots, m.sums, bad_slot};
     return each_packed_row(ex, std::vector<AddPackedRow>{{added}});
   }
-  if (list.marked.empty()) return add_sums(ex, {m.sums, slots, list.sums, bad_slot});
+  if (list.marked.empty()) return add_sums(ex, {m.sums, slots, list.sums, bad_slot, list.positions});
   Array<std::uint32_t> const marked(Device::host(), slots.size());
   std::size_t const count = compact(
       ex, slots.size(), [&](std::size_t i) { return (list.marked[i / 32] >> (i % 32) & 1U) != 0; },
@@ -87,9 +86,11 @@ inline void merge_table(HostExec ex, MergeGradients const& m) {
     std::int64_t* const to = m.sums.row(rows);
     std::size_t const stride = m.sums.stride();
     ex.arena->blocks((fresh + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
-      std::size_t const first = block * kBlockRows * stride, last = std::min((block + 1) * kBlockRows, fresh) * stride;
-      if (from == nullptr) return void(std::fill(to + first, to + last, 0));
-      std::memcpy(to + first, from + first, (last - first) * sizeof(std::int64_t));
+      std::size_t const begin = block * kBlockRows, end = std::min(begin + kBlockRows, fresh);
+      if (from == nullptr) return void(std::fill(to + begin * stride, to + end * stride, 0));
+      if (list.positions.empty())
+        return void(std::copy(from + begin * stride, from + end * stride, to + begin * stride));
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(list.sums.row(list.positions[i]), stride, to + i * stride);
     });
     rows += fresh;
     if (!copies) add_list(ex, m, list, here, bad_slot);

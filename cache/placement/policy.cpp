@@ -29,16 +29,19 @@ class CheapestOwner {
 
   Rank find(Rank owner, std::span<RowUser const> users) {
     candidates_.assign(1, {{.rank = owner}});
-    std::uint32_t steps = 0;  // that use the row
+    std::uint32_t any = 0, all = 0xFFFF;  // steps in which ranks use the row
     for (auto const& user : users) {
       if (user.rank == owner) {
         candidates_[0].user.steps = user.steps;
       } else {
         candidates_.push_back({user});
       }
-      steps |= user.steps;
+      any |= user.steps;
     }
     if (candidates_.size() == 1) return owner;
+    // A later step in which all candidates use the row costs the same with each.
+    for (auto const& one : candidates_) all &= one.user.steps;
+    std::uint32_t const steps = (any & ~all) | 1;
     for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
       if ((steps >> step & 1) != 0) add_step(step);
     }

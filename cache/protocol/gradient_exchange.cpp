@@ -8,7 +8,6 @@
 #include "cache/wire/gradient_section.hpp"
 #include "kernels/count_entries.hpp"
 #include "kernels/gather_elements.hpp"
-#include "kernels/permute_rows.hpp"
 #include "kernels/upload.hpp"
 
 namespace gpups::cache {
@@ -18,11 +17,6 @@ namespace {
 bool has_updates(PreparedBatch::Impl const& batch, Rank owner) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
                      [=](auto const& part) { return part.updates().size_of(owner) > 0; });
-}
-
-// Returns a view of the integers, with the padding of the rows, as pairs of floats, for copies.
-MatrixView<float> as_floats(MatrixView<std::int64_t> sums) {
-  return {reinterpret_cast<float*>(sums.data()), sums.rows(), 2 * sums.stride(), 2 * sums.stride(), sums.device()};
 }
 
 }  // namespace
@@ -292,13 +286,11 @@ RowSums GradientExchange::local_sums(PreparedPart& part) {
   }
   auto& stream = state_.stream;
   auto const& positions = *part.local_positions;
-  auto& [ids, sums, counts] = local_.emplace_back(LocalSums{Array<std::uint32_t>(stream.device(), positions.size()),
-                                                            {stream.device(), positions.size(), part.sums.columns()},
-                                                            Array<std::int64_t>(stream.device(), positions.size())});
+  auto& [ids, counts] = local_.emplace_back(LocalRows{Array<std::uint32_t>(stream.device(), positions.size()),
+                                                      Array<std::int64_t>(stream.device(), positions.size())});
   kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
-  kernels::gather_matrix_rows(stream, {.from = as_floats(part.sums), .positions = positions, .to = as_floats(sums)});
   kernels::count_entries(stream, {.offsets = part.offsets, .rows = positions, .counts = counts});
-  return {.ids = ids, .sums = sums, .counts = counts};
+  return {.ids = ids, .sums = part.sums, .counts = counts, .positions = positions};
 }
 
 void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {

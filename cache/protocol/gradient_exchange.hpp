@@ -46,10 +46,9 @@ class GradientExchange {
   void end_step();
 
  private:
-  // Gradients of this rank's batch for rows that it owns, of which some are away from their homes.
-  struct LocalSums {
+  // Rows of this rank's batch that it owns, of which some are away from their homes.
+  struct LocalRows {
     Array<std::uint32_t> ids;
-    Matrix<std::int64_t> sums;
     Array<std::int64_t> counts;
   };
   // Packed gradients. Section k is for an owner and a part; an owner's sections follow each other, with the sums of a
@@ -76,7 +75,7 @@ class GradientExchange {
 
   RoundState& state_;
   ResidualExchange& residuals_;
-  std::deque<LocalSums> local_;
+  std::deque<LocalRows> local_;
   std::shared_ptr<PackedGradients> packed_;
   Array<std::uint32_t> ascending_;    // 0, 1, 2 ...
   Array<std::uint64_t> starts_;       // ReceivedSums::starts of the step

@@ -37,6 +37,7 @@ struct RowSums {
   View<std::int64_t const> counts{};       // (n)
   // Bitmap, (kernels::bitmap_words(n)): which rows have sums; the sums of the others are 0. Empty: all rows have sums.
   View<std::uint32_t const> marked{};
+  View<std::uint32_t const> positions{};  // (n) or empty: the sums of row i are sums[positions[i]]
 };
 
 // An index from keys to row numbers, and columns with values, optimizer state and lifecycle of each row.

@@ -19,7 +19,9 @@ namespace {
 constexpr std::uint64_t kRounding = 0x726F756E64;
 
 kernels::GradientList as_list(RowSums const& sums) {
-  if (sums.received == nullptr) return {.ids = sums.ids, .sums = sums.sums, .marked = sums.marked};
+  if (sums.received == nullptr) {
+    return {.ids = sums.ids, .sums = sums.sums, .positions = sums.positions, .marked = sums.marked};
+  }
   return {.ids = sums.ids, .packed = sums.received->rows(), .starts = sums.received->starts};
 }
 
@@ -60,7 +62,8 @@ Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tabl
       if (shard->counts_occurrences()) occurrences.push_back(shard->occurrences_of(list, clock));
     }
     auto const bad_row = bad_rows.view().slice(t, 1);
-    if (lists.size() == 1 && lists[0].received == nullptr && lists[0].marked.empty()) {
+    bool const one_plain_list = lists.size() == 1 && lists[0].received == nullptr && lists[0].marked.empty();
+    if (one_plain_list && lists[0].positions.empty()) {
       auto& update = updates.emplace_back(shard->update(lists[0].ids, clock, samples, bad_row));
       update.sums = lists[0].sums;
       continue;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "kernels/row_lifecycle.hpp"
 #include "kernels/update_rows.hpp"
@@ -25,7 +26,7 @@ using Ids = std::vector<std::uint32_t>;
 using Sums = std::vector<std::int64_t>;
 __extension__ typedef __int128 Wide;
 
-enum class Form { kPlain, kMarked, kPacked };
+enum class Form { kPlain, kPositions, kMarked, kPacked };
 
 // A list on the host.
 struct ListInput {
@@ -55,7 +56,7 @@ TableInput random_table(Random& random, std::size_t number) {
                    .lists = {}};
   std::size_t const lists = number % 9 == 4 ? 0 : below(random, 9);
   for (std::size_t l = 0; l < lists; ++l) {
-    ListInput list{.form = static_cast<Form>(below(random, 3)), .ids = {}, .has_sum = {}, .sums = {}};
+    ListInput list{.form = static_cast<Form>(below(random, 4)), .ids = {}, .has_sum = {}, .sums = {}};
     list.ids = distinct_ids(random, below(random, 7) == 0 ? 0 : below(random, table.rows + 1), table.rows);
     for (std::size_t i = 0; i < list.ids.size(); ++i) {
       list.has_sum.push_back(list.form != Form::kMarked || below(random, 3) > 0);
@@ -150,7 +151,16 @@ class Tables {
       order.push_back(static_cast<std::uint32_t>(order.size()));
       for (std::size_t j = 0; j < stride; ++j) padded.push_back(j < dim ? list.sums[i * dim + j] : 0);
     }
-    matrices_.push_back(matrix(stream_, padded, order.size(), dim));
+    if (list.form == Form::kPositions && n > 0) {  // every second row, from the last to the first
+      Sums const in_order = std::exchange(padded, Sums(2 * n * stride, -1));
+      for (std::size_t i = 0; i < n; ++i) {
+        order[i] = static_cast<std::uint32_t>(2 * (n - i) - 1);
+        for (std::size_t j = 0; j < stride; ++j) padded[order[i] * stride + j] = in_order[i * stride + j];
+      }
+      words_.push_back(to_device(stream_, order));
+      made.positions = words_.back();
+    }
+    matrices_.push_back(matrix(stream_, padded, padded.size() / stride, dim));
     if (list.form != Form::kPacked) made.sums = matrices_.back();
     if (list.form == Form::kMarked && n > 0) {
       words_.push_back(to_device(stream_, bitmap));

@@ -93,10 +93,11 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::int64_t> want;
     Matrix<std::int64_t> into, from;
-    Array<std::uint32_t> slots, bad_row;
+    Array<std::uint32_t> slots, bad_row, positions;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
+  bool const has_positions = seed % 2 == 1;
   std::size_t const count = size.n + size.n / 3, stride = row_stride(size.dim);
   s->want = sums(random, count, size.dim);
   auto const from = sums(random, size.n, size.dim);
@@ -105,12 +106,17 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->from = matrix(stream, from, size.n, size.dim);
   s->slots = to_device(stream, slots);
   s->bad_row = to_device(stream, Ids{kNoRow});
-  for (std::size_t i = 0; i < from.size(); ++i) s->want[slots[i / stride] * stride + i % stride] += from[i];
+  Ids const positions = has_positions ? distinct_ids(random, size.n, size.n) : Ids{};
+  s->positions = to_device(stream, positions);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t const row = i / stride, sum = has_positions ? positions[row] : row;
+    s->want[slots[row] * stride + i % stride] += from[sum * stride + i % stride];
+  }
 
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * stride * 24;
-  p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->bad_row}); };
+  p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->bad_row, s->positions}); };
   p.wrong = [s](Stream& on) {
     return differ("into", to_host(on, s->into.view().flat()), s->want) +
            differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
