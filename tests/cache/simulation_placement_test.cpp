@@ -258,7 +258,7 @@ PlacedOutcome train_all(std::vector<Group> const& groups, PlacedRun const& run, 
   return all;
 }
 
-// Trains on some ranks, saves, and continues on others.
+// Trains on some ranks, saves, and continues on others, with another policy.
 PlacedOutcome train_in_two(PlacedRun const& run, std::uint64_t network, std::filesystem::path const& folder) {
   Random random(run.seed + 17);
   auto const groups = [&](std::uint64_t part) {
@@ -267,7 +267,9 @@ PlacedOutcome train_in_two(PlacedRun const& run, std::uint64_t network, std::fil
   };
   if (run.saved_at == 0) return train_all(groups(0), run, run.steps, folder, false, false);
   auto const before = train_all(groups(0), run, run.saved_at, folder, false, true);
-  auto after = train_all(groups(1), run, run.steps, folder, true, false);
+  auto resumed = run;
+  if (!run.late_rank) resumed.policy = static_cast<PlacementPolicy>(below(random, 4));
+  auto after = train_all(groups(1), resumed, run.steps, folder, true, false);
   after.reads += before.reads;
   after.remote += before.remote;
   after.moved += before.moved;
