@@ -234,12 +234,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();
   using gpups::Optimizer;
-  using gpups::PlacementPolicy;
-  std::map<std::string, PlacementPolicy> const policies{{"static", PlacementPolicy::kStatic},
-                                                        {"relocate", PlacementPolicy::kRelocate},
-                                                        {"adaptive", PlacementPolicy::kAdaptive},
-                                                        {"random", PlacementPolicy::kRandom}};
-  app.add_option("--placement", o.placement, "when rows move")->transform(CLI::CheckedTransformer(policies));
+  std::string placement = gpups::name_of(o.placement);
+  app.add_option("--placement", placement, "policy that moves rows")->capture_default_str();
   std::map<std::string, Optimizer::Kind> const optimizers{{"sgd", Optimizer::Kind::kSgd},
                                                           {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
                                                           {"adagrad", Optimizer::Kind::kAdagrad},
@@ -247,6 +243,7 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer", o.optimizer, "optimizer of the rows")->transform(CLI::CheckedTransformer(optimizers));
   CLI11_PARSE(app, argc, argv);
   try {
+    o.placement = gpups::placement_policy(placement);
     GPUPS_REQUIRE(o.exponent > 0 && o.exponent != 1, "--exponent is {} (it must be positive and not 1): use 1.05",
                   o.exponent);
     gpups::bench::run(o);

@@ -25,7 +25,7 @@ namespace {
 
 struct Options {
   std::vector<int> ranks{4};
-  std::vector<PlacementPolicy> policies{PlacementPolicy::kStatic, PlacementPolicy::kAdaptive};
+  std::vector<std::string> policies{"static", "adaptive"};
   Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
   std::int64_t lookahead = 10, warm_up = 12, steps = 8;
   std::size_t batch = 4096, features = 26, values = 10000000, dim = 64;
@@ -122,11 +122,6 @@ nlohmann::ordered_json replay(Options const& o, Trace const& trace, PlacementPol
 }
 
 void add_options(CLI::App& app, Options& o) {
-  std::map<std::string, PlacementPolicy> policies;
-  for (auto const policy :
-       {PlacementPolicy::kStatic, PlacementPolicy::kRelocate, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
-    policies[name_of(policy)] = policy;
-  }
   std::map<std::string, Optimizer::Kind> const optimizers{{"sgd", Optimizer::Kind::kSgd},
                                                           {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
                                                           {"adagrad", Optimizer::Kind::kAdagrad},
@@ -135,8 +130,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option(name, to, what)->check(CLI::Range(least, most))->capture_default_str();
   };
   app.add_option("--ranks", o.ranks, "numbers of ranks")->check(CLI::Range(2, 4096))->capture_default_str();
-  app.add_option("--policy", o.policies, "policies; default: static adaptive")
-      ->transform(CLI::CheckedTransformer(policies));
+  app.add_option("--policy", o.policies, "policies; default: static adaptive");
   app.add_option("--optimizer", o.optimizer, "optimizer of the rows; default: rowwise_adagrad")
       ->transform(CLI::CheckedTransformer(optimizers));
   number("--lookahead", o.lookahead, 2, 1000, "steps that batches are prepared ahead");
@@ -166,7 +160,10 @@ int main(int argc, char** argv) {
     GPUPS_REQUIRE(o.exponent != 1, "--exponent is {} (it must not be 1): use 1.05", o.exponent);
     gpups::tools::Trace const trace(o);
     for (int const ranks : o.ranks) {
-      for (auto const policy : o.policies) fmt::print("{}\n", gpups::tools::replay(o, trace, policy, ranks).dump());
+      for (auto const& name : o.policies) {
+        auto const policy = gpups::placement_policy(name);
+        fmt::print("{}\n", gpups::tools::replay(o, trace, policy, ranks).dump());
+      }
     }
     return 0;
   } catch (std::exception const& error) {

@@ -89,13 +89,6 @@ RowCompression row_compression(CompressionConfig const& t, std::size_t dim) {
           .capacity_rows = static_cast<std::size_t>(t.capacity_rows)};
 }
 
-PlacementPolicy placement_policy(std::string const& name) {
-  for (auto const policy : {PlacementPolicy::kRelocate, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
-    if (name == name_of(policy)) return policy;
-  }
-  return PlacementPolicy::kStatic;
-}
-
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
   return {.kind = kind_of(d.optimizer, kDenseOptimizers),
           .learning_rate = static_cast<float>(d.learning_rate),

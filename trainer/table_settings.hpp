@@ -2,7 +2,6 @@
 // Converts a configuration to the options of the store, its tables and dense layers.
 #pragma once
 
-#include "gpups/placement.hpp"
 #include "gpups/table.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "trainer/config.hpp"
@@ -17,7 +16,6 @@ Optimizer row_optimizer(OptimizerConfig const& optimizer);
 Optimizer linear_optimizer(LinearConfig const& weights);
 // dim: of the table's rows.
 RowCompression row_compression(CompressionConfig const& compression, std::size_t dim);
-PlacementPolicy placement_policy(std::string const& name);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);
 DenseAllreduceOptions dense_allreduce_options(DenseConfig const& dense);
 

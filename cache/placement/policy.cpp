@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/placement/policy.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
+#include <string>
 
+#include "gpups/error.hpp"
 #include "kernels/hash.hpp"
 
 namespace gpups::cache {
@@ -113,6 +117,15 @@ char const* name_of(PlacementPolicy policy) {
       return "random";
   }
   return "unknown";
+}
+
+PlacementPolicy placement_policy(std::string_view name) {
+  std::string names;
+  for (auto const policy : kPlacementPolicies) {
+    if (name == name_of(policy)) return policy;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(policy));
+  }
+  throw Error(fmt::format("there is no placement policy '{}' (the policies are {}): use one of them", name, names));
 }
 
 }  // namespace gpups

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "gpups/types.hpp"
 
@@ -27,8 +28,13 @@ enum class PlacementPolicy : std::uint8_t {
   kRandom,    // at random, to any rank that uses the row: for tests
 };
 
+inline constexpr PlacementPolicy kPlacementPolicies[] = {PlacementPolicy::kStatic, PlacementPolicy::kRelocate,
+                                                         PlacementPolicy::kAdaptive, PlacementPolicy::kRandom};
+
 // Returns the name of a policy, as in a configuration: "adaptive".
 char const* name_of(PlacementPolicy policy);
+// Returns the policy with this name. Throws Error if there is none.
+PlacementPolicy placement_policy(std::string_view name);
 
 // Where a row is; see Store::where().
 struct RowPlacement {

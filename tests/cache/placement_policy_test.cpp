@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cache/placement/key_uses.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -145,6 +146,11 @@ TEST(KeyUses, ReturnsAllUsersOfAFrequentKey) {
     if (!any) expected.clear();
     EXPECT_EQ(taken, expected) << "step " << now;
   }
+}
+
+TEST(PlacementPolicies, HaveNames) {
+  for (auto const policy : kPlacementPolicies) EXPECT_EQ(placement_policy(name_of(policy)), policy);
+  test::expect_error([] { placement_policy("lazy"); }, {"'lazy'", "static, relocate, adaptive, random"});
 }
 
 }  // namespace

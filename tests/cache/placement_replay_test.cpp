@@ -83,8 +83,7 @@ Counted replayed(PlacementPolicy policy) {
 }
 
 TEST(PlacementReplay, CountsTheRowsThatAStoreSendsAndMoves) {
-  for (auto const policy :
-       {PlacementPolicy::kStatic, PlacementPolicy::kRelocate, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+  for (auto const policy : kPlacementPolicies) {
     auto const counted = trained(policy);
     EXPECT_EQ(replayed(policy), counted) << name_of(policy);
     EXPECT_EQ(counted.moved > 0, policy != PlacementPolicy::kStatic);
