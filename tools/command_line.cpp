@@ -43,6 +43,7 @@ std::string version_text() {
 struct Settings {
   std::vector<std::string> set;
   Text device, threads, ranks, run;
+  std::string trace_steps;
 
   void add_to(CLI::App& command) {
     command
@@ -70,6 +71,9 @@ struct Settings {
     add("threads", threads);
     add("ranks", ranks);
     if (run) all.emplace_back("run.folder=" + *run, "--run " + *run);
+    if (!trace_steps.empty()) {
+      all.emplace_back("placement.trace_steps=" + trace_steps, "--trace-placement=" + trace_steps);
+    }
     return all;
   }
 };
@@ -158,6 +162,8 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   train->add_option("--run", settings.run, "Folder for results and checkpoints; default: a new folder in runs/")
       ->type_name("FOLDER");
   train->add_flag("--resume", line.resume, "Continue from the folder's checkpoint, if there is one");
+  train->add_flag("--trace-placement{100}", settings.trace_steps,
+                  "Record the keys of the first 100 steps, or with =STEPS of others, for the program replay");
   CLI::App* const eval = app.add_subcommand("eval", "Print the metrics of a run's checkpoint as JSON");
   positional(*eval, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   eval->add_option("--split", line.split, "Part of the data; default: test")->type_name("valid|test");

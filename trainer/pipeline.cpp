@@ -42,6 +42,12 @@ std::optional<PreparedStep> Pipeline::next() {
 
 PreparedStep Pipeline::prepare(Clock clock) {
   StageTimes::StageTimer const range(times_, Stage::kPrepare);
+  PreparedStep step = prepare_or_reuse(clock);
+  if (options_.trace != nullptr) options_.trace->wait_add(stream_, clock, step.prepared);
+  return step;
+}
+
+PreparedStep Pipeline::prepare_or_reuse(Clock clock) {
   if (!options_.reuse_batches) return prepare_anew(clock);
   std::int64_t const batch = batches_.batch_number(clock);
   auto const cached = cached_.find(batch);

@@ -15,6 +15,7 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/batch_sampler.hpp"
+#include "trainer/placement/trace_writer.hpp"
 #include "trainer/stage_times.hpp"
 #include "trainer/task.hpp"
 
@@ -37,7 +38,8 @@ struct PipelineOptions {
   std::size_t lookahead = 4;  // number of steps that are prepared ahead
   // false: next() prepares steps in the calling thread, as simulated ranks require.
   bool prefetch_thread = true;
-  bool reuse_batches = false;  // REQUIRES: BatchOptions::same_batches, and a task whose TaskSteps can run repeatedly
+  bool reuse_batches = false;    // REQUIRES: BatchOptions::same_batches, and a task whose TaskSteps can run repeatedly
+  TraceWriter* trace = nullptr;  // records the keys of prepared steps; may be null
 };
 
 // The steps of one rank, in order. One thread calls next().
@@ -62,6 +64,7 @@ class Pipeline {
   };
 
   PreparedStep prepare(Clock clock);
+  PreparedStep prepare_or_reuse(Clock clock);
   PreparedStep prepare_anew(Clock clock);
   void run();   // body of the prefetch thread
   void fill();  // prepares steps in the calling thread

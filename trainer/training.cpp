@@ -148,6 +148,10 @@ void Training::wait_print_locations(Group const& group) {
 void Training::wait_train() {
   StepRunner stepper(store(), task(), stages_);
   first_step_ = step_reported_ = number(store().clock());
+  if (config_.placement.trace_steps > 0) {
+    trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
+                   describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
+  }
   watch_.start();
   for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
   store().wait_applied();
@@ -167,7 +171,8 @@ bool Training::wait_train_until(StepRunner& stepper, Clock end) {
                      .end = end,
                      .lookahead = static_cast<std::size_t>(config_.train.lookahead),
                      .prefetch_thread = config_.train.prefetch_thread,
-                     .reuse_batches = config_.train.reuse_batches});
+                     .reuse_batches = config_.train.reuse_batches,
+                     .trace = trace_ ? &*trace_ : nullptr});
   while (auto step = pipeline.next()) {
     stepper.wait_ready(*step);
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks

@@ -7,6 +7,7 @@
 
 #include "trainer/batch_sampler.hpp"
 #include "trainer/metrics.hpp"
+#include "trainer/placement/trace_writer.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/run_folder.hpp"
 #include "trainer/session.hpp"
@@ -68,8 +69,9 @@ class Training {
   TrainerState state_;
   std::optional<Session> session_;
   std::optional<BatchSampler> batches_;
-  std::optional<Stream> stream_;  // for evaluation
-  Stopwatch watch_;               // training time, without the work between steps
+  std::optional<TraceWriter> trace_;  // with placement.trace_steps
+  std::optional<Stream> stream_;      // for evaluation
+  Stopwatch watch_;                   // training time, without the work between steps
   StageTimes stages_;
 
   IntervalStats since_report_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/placement/replay.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/hash.hpp"
 
 namespace gpups::cache {
@@ -8,49 +11,119 @@ namespace {
 
 // Bytes of a key in an intent or a forward, if it is in the dictionary of both ends; measured.
 constexpr double kKeyBytes = 1.5;
+// The plan of a step is made when the step two before it has ended, so the first two steps have none.
 constexpr std::int64_t kFirstPlanned = 2;
 
+void take_largest(std::vector<std::uint64_t>& most, std::vector<std::uint64_t> const& now) {
+  for (std::size_t i = 0; i < now.size(); ++i) most[i] = std::max(most[i], now[i]);
+}
+
 }  // namespace
+
+PlacementReplay::PlacementReplay(ReplayOptions options)
+    : options_(std::move(options)), tables_(options_.tables.size()) {
+  std::vector<std::uint64_t> const none(static_cast<std::size_t>(options_.ranks));
+  for (auto& table : tables_) table.now = table.most = {none, none, none, none};
+}
 
 Rank PlacementReplay::home_of(Key key) const {
   return Rank{kernels::home_of(key, static_cast<std::uint32_t>(options_.ranks))};
 }
 
-void PlacementReplay::announce(Rank reader, Clock step, std::span<Key const> keys) {
-  announced_[step].push_back({reader, {keys.begin(), keys.end()}});
+Clock PlacementReplay::announced_end() const {
+  std::int64_t const next = number(next_), prepared = std::max<std::int64_t>(next - kFirstPlanned, 0);
+  return Clock{std::min(prepared + options_.lookahead + 1, next + kPolicyWindow)};
+}
+
+void PlacementReplay::announce(Rank reader, Clock step, std::size_t table, std::span<Key const> keys) {
+  auto& of_table = tables_[table];
+  planning_ -= std::clock();
+  of_table.uses.add({keys.data(), keys.size(), Device::host()}, step, reader);
+  planning_ += std::clock();
+  for (Key const key : keys) {
+    auto const home = home_of(key);
+    auto& row = of_table.rows.try_emplace(key, RowState{.owner = home}).first->second;
+    of_table.now.keys[number(home)] += row.last_use < next_ ? 1 : 0;
+    row.last_use = std::max(row.last_use, step);
+  }
 }
 
 // Counts what is sent for a row in the step.
-void PlacementReplay::count(Key key, Rank before, Rank in_step, std::span<RowUser const> users,
-                            ReplayedStep& step) const {
+void PlacementReplay::count(std::size_t table, Key key, Rank before, Rank in_step, std::span<RowUser const> users,
+                            ReplayedStep& step) {
   Rank const home = home_of(key);
+  auto const& bytes = options_.tables[table].bytes;
   auto const node_of = [&](Rank rank) { return number(rank) / static_cast<std::uint32_t>(options_.ranks_of_node); };
-  auto const send = [&](Rank from, Rank to, double bytes) {
-    (node_of(from) == node_of(to) ? step.from_node : step.from_others)[number(to)] += bytes;
+  auto const send = [&](Rank from, Rank to, double of_row, double& of_kind) {
+    (node_of(from) == node_of(to) ? step.from_node : step.from_others)[number(to)] += of_row;
+    of_kind += of_row;
   };
   bool const is_away = before != home || in_step != home;
   for (auto const& user : users) {
     if (!user.uses_now()) continue;
     ++step.keys;
-    bool const arrives = before != in_step && user.rank == in_step;
+    if (user.rank != in_step) ++tables_[table].now.replicas[number(user.rank)];
     if (user.rank != home) step.key_bytes += kKeyBytes + (is_away ? 1 + 1.0 / 8 : 0);  // an intent, a route
-    if (arrives) {
+    if (before != in_step && user.rank == in_step) {
       ++step.moves;
-      send(before, in_step, options_.bytes.move);
+      send(before, in_step, bytes.move, step.move_bytes);
       if (before != home) step.key_bytes += kKeyBytes;
       continue;
     }
     if (user.rank != before) {
       ++step.reads;
-      send(before, user.rank, options_.bytes.read);
+      send(before, user.rank, bytes.read, step.value_bytes);
       if (before != home) step.key_bytes += kKeyBytes;
     }
     if (user.rank != in_step) {
       ++step.updates;
-      send(user.rank, in_step, options_.bytes.update);
+      send(user.rank, in_step, bytes.update, step.gradient_bytes);
       if (in_step != home && in_step != before) step.key_bytes += kKeyBytes;
     }
   }
+}
+
+// Updates what ranks keep for a row that the step uses.
+void PlacementReplay::keep(TableState& table, Key key, RowState& row, Rank owner) const {
+  auto& now = table.now;
+  Rank const home = home_of(key);
+  if (row.used) --now.owned[number(row.owner)];
+  ++now.owned[number(owner)];
+  now.away[number(home)] -= row.owner != home ? 1 : 0;
+  now.away[number(home)] += owner != home ? 1 : 0;
+  now.keys[number(home)] -= row.last_use == next_ ? 1 : 0;
+  row.owner = owner;
+  row.used = true;
+}
+
+void PlacementReplay::advance(std::size_t table, ReplayedStep& step) {
+  auto& state = tables_[table];
+  take_largest(state.most.keys, state.now.keys);
+  std::fill(state.now.replicas.begin(), state.now.replicas.end(), 0);
+  planning_ -= std::clock();
+  auto const used = state.uses.take(next_);
+  planning_ += std::clock();
+  std::vector<RowState*> rows;
+  std::vector<Rank> before;
+  for (Key const key : used.keys) before.push_back(rows.emplace_back(&state.rows.at(key))->owner);
+  planning_ -= std::clock();
+  bool const moves = options_.tables[table].moves && number(next_) >= kFirstPlanned;
+  auto const in_step =
+      choose_owners(moves ? options_.policy : PlacementPolicy::kStatic, {.step = next_,
+                                                                         .bytes = options_.tables[table].bytes,
+                                                                         .keys = used.keys,
+                                                                         .owners = before,
+                                                                         .first_user = used.first,
+                                                                         .users = used.users});
+  planning_ += std::clock();
+  for (std::size_t i = 0; i < in_step.size(); ++i) {
+    auto const users = std::span(used.users).subspan(used.first[i], used.first[i + 1] - used.first[i]);
+    count(table, used.keys[i], before[i], in_step[i], users, step);
+    keep(state, used.keys[i], *rows[i], in_step[i]);
+  }
+  take_largest(state.most.owned, state.now.owned);
+  take_largest(state.most.replicas, state.now.replicas);
+  take_largest(state.most.away, state.now.away);
 }
 
 ReplayedStep PlacementReplay::advance() {
@@ -58,32 +131,16 @@ ReplayedStep PlacementReplay::advance() {
   for (auto* const bytes : {&step.from_node, &step.from_others}) {
     bytes->assign(static_cast<std::size_t>(options_.ranks), 0);
   }
-  while (!announced_.empty() && announced_.begin()->first < next_ + kPolicyWindow) {
-    auto const batches = announced_.extract(announced_.begin());
-    for (auto const& [reader, keys] : batches.mapped()) uses_.add(View<Key const>(keys), batches.key(), reader);
-  }
-  auto const used = uses_.take(next_);
-  std::vector<Rank> before;
-  for (Key const key : used.keys) before.push_back(owners_.try_emplace(key, home_of(key)).first->second);
-  auto const policy = number(next_) < kFirstPlanned ? PlacementPolicy::kStatic : options_.policy;
-  auto const in_step = choose_owners(policy, {.step = next_,
-                                              .bytes = options_.bytes,
-                                              .keys = used.keys,
-                                              .owners = before,
-                                              .first_user = used.first,
-                                              .users = used.users});
-  for (std::size_t i = 0; i < in_step.size(); ++i) {
-    auto const users = std::span(used.users).subspan(used.first[i], used.first[i + 1] - used.first[i]);
-    count(used.keys[i], before[i], in_step[i], users, step);
-    owners_[used.keys[i]] = in_step[i];
-  }
+  for (std::size_t table = 0; table < tables_.size(); ++table) advance(table, step);
   next_ = next_ + 1;
   return step;
 }
 
 std::vector<std::uint64_t> PlacementReplay::rows_owned() const {
   std::vector<std::uint64_t> rows(static_cast<std::size_t>(options_.ranks));
-  for (auto const& [key, owner] : owners_) ++rows[number(owner)];
+  for (auto const& table : tables_) {
+    for (std::size_t rank = 0; rank < rows.size(); ++rank) rows[rank] += table.now.owned[rank];
+  }
   return rows;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes what ranks would send for the rows of one table with a placement policy, from the keys of their batches,
-// without ranks and rows. Decides as homes do, so it moves the rows that a Store moves.
+// Computes what ranks would send for the rows of tables with a placement policy, from the keys of their batches,
+// without ranks and rows. Decides as homes do, so it moves the rows that a Store moves. All rows are at home at first.
 //
-//   PlacementReplay replay({.policy = PlacementPolicy::kAdaptive, .ranks = 4, .bytes = bytes});
-//   for each step: replay.announce(rank, step + lookahead, keys) for each rank; replay.advance();
+//   PlacementReplay replay({.policy = PlacementPolicy::kAdaptive, .ranks = 4, .lookahead = 10, .tables = {{bytes}}});
+//   for each step: replay.announce(rank, step, table, keys) for each rank and the steps before replay.announced_end();
+//                  replay.advance();
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <ctime>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -23,42 +24,71 @@ struct ReplayedStep {
   std::uint64_t reads = 0;    // of these, rows whose values are sent
   std::uint64_t updates = 0;  // rows whose gradients are sent
   std::uint64_t moves = 0;    // rows that move
-  double key_bytes = 0;       // of intents, forwards and routes, with keys in dictionaries
+  double value_bytes = 0, gradient_bytes = 0, move_bytes = 0;
+  double key_bytes = 0;  // of intents, forwards and routes, with keys in dictionaries
   // Bytes of values, gradients and moved rows, by the rank that receives them: from its own node, and from others.
   std::vector<double> from_node, from_others;
 };
 
+// The largest numbers that placement has had to keep for a table, by rank.
+struct KeptRows {
+  std::vector<std::uint64_t> owned;     // rows, of those that were used
+  std::vector<std::uint64_t> replicas;  // rows of other owners that a step uses
+  std::vector<std::uint64_t> away;      // rows of this home that other ranks own
+  std::vector<std::uint64_t> keys;      // of this home, with announced uses
+};
+
 class PlacementReplay {
  public:
+  struct ReplayedTable {
+    RowBytes bytes{};
+    bool moves = true;  // false: its rows do not move, because it has compression
+  };
   struct ReplayOptions {
     PlacementPolicy policy = PlacementPolicy::kAdaptive;
     int ranks = 0;
     int ranks_of_node = 1;
-    RowBytes bytes{};
+    std::int64_t lookahead = 4;  // steps that batches are prepared ahead
+    std::vector<ReplayedTable> tables{};
   };
-  explicit PlacementReplay(ReplayOptions const& options) : options_(options) {}
+  explicit PlacementReplay(ReplayOptions options);
 
-  // Adds a rank's batch of a step that is not replayed yet. keys: distinct.
-  void announce(Rank reader, Clock step, std::span<Key const> keys);
+  // Returns the first step whose batches homes do not know, or do not consider, when they plan the next step.
+  Clock announced_end() const;
+  // Adds the rows of a table that a rank's batch uses, for a step that is not replayed yet. keys: distinct. If several
+  // parts of a batch use a row, it counts once.
+  void announce(Rank reader, Clock step, std::size_t table, std::span<Key const> keys);
   // Replays the next step, from 0 on. Rows move from the third step on, as in a Store.
   ReplayedStep advance();
 
-  // Returns the number of rows that each rank owns, of those that were used.
+  // Returns the number of rows that each rank owns, of those that were used, over all tables.
   std::vector<std::uint64_t> rows_owned() const;
+  // Returns the processor time of what homes do on the host: keeping announced uses, and choosing owners. Homes do
+  // more: they read the keys of intents, and write routes and forwards. With the policy `static` they do none of this.
+  double planning_seconds() const { return static_cast<double>(planning_) / CLOCKS_PER_SEC; }
+  KeptRows const& most_kept(std::size_t table) const { return tables_[table].most; }
 
  private:
-  struct AnnouncedKeys {
-    Rank reader{};
-    std::vector<Key> keys;
+  struct RowState {
+    Rank owner{};
+    bool used = false;   // in a step that is replayed
+    Clock last_use{-1};  // that is announced
   };
+  struct TableState {
+    KeyUses uses;
+    std::unordered_map<Key, RowState> rows;
+    KeptRows now, most;
+  };
+
   Rank home_of(Key key) const;
-  void count(Key key, Rank before, Rank in_step, std::span<RowUser const> users, ReplayedStep& step) const;
+  void advance(std::size_t table, ReplayedStep& step);
+  void keep(TableState& table, Key key, RowState& row, Rank owner) const;
+  void count(std::size_t table, Key key, Rank before, Rank in_step, std::span<RowUser const> users, ReplayedStep& step);
 
   ReplayOptions options_;
   Clock next_{};
-  std::map<Clock, std::vector<AnnouncedKeys>> announced_;  // that the policy does not see yet
-  KeyUses uses_;
-  std::unordered_map<Key, Rank> owners_;  // of rows that were used
+  std::vector<TableState> tables_;
+  std::clock_t planning_ = 0;
 };
 
 }  // namespace gpups::cache

@@ -65,14 +65,16 @@ Counted trained(PlacementPolicy policy) {
 
 Counted replayed(PlacementPolicy policy) {
   constexpr double kValue = kDim * sizeof(float);
-  PlacementReplay replay({policy, kRanks, 1, {.read = kValue, .update = kValue, .move = 3 * kValue + 8}});
+  PlacementReplay replay({.policy = policy,
+                          .ranks = kRanks,
+                          .lookahead = kLookahead,
+                          .tables = {{{.read = kValue, .update = kValue, .move = 3 * kValue + 8}}}});
   Counted all;
   std::int64_t announced = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {
-    // A Store plans a step when the step two before it has ended.
-    for (; announced < std::min(kSteps, std::max<std::int64_t>(step - 2, 0) + kLookahead + 1); ++announced) {
+    for (; announced < std::min(kSteps, number(replay.announced_end())); ++announced) {
       for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        replay.announce(Rank{rank}, Clock{announced}, keys_of(rank, announced));
+        replay.announce(Rank{rank}, Clock{announced}, 0, keys_of(rank, announced));
       }
     }
     auto const sent = replay.advance();
@@ -94,13 +96,16 @@ class ReplayedNodes : public testing::TestWithParam<int> {};
 
 TEST_P(ReplayedNodes, CountBytesByReceiver) {
   int const ranks_of_node = GetParam();
-  PlacementReplay replay({PlacementPolicy::kStatic, 2, ranks_of_node, {.read = 10, .update = 1, .move = 100}});
+  PlacementReplay replay({.policy = PlacementPolicy::kStatic,
+                          .ranks = 2,
+                          .ranks_of_node = ranks_of_node,
+                          .tables = {{{.read = 10, .update = 1, .move = 100}}}});
   std::vector<Key> keys;
   for (std::uint64_t key = 0; keys.size() < 3; ++key) {
     if (kernels::home_of(Key{key}, 2) == 1) keys.push_back(Key{key});
   }
-  replay.announce(Rank{0}, Clock{0}, keys);
-  replay.announce(Rank{1}, Clock{0}, keys);
+  replay.announce(Rank{0}, Clock{0}, 0, keys);
+  replay.announce(Rank{1}, Clock{0}, 0, keys);
   auto const sent = replay.advance();
   EXPECT_EQ(sent.keys, 6U);
   EXPECT_EQ(ranks_of_node == 2 ? sent.from_node : sent.from_others, (std::vector<double>{30, 3}));
@@ -109,6 +114,50 @@ TEST_P(ReplayedNodes, CountBytesByReceiver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, ReplayedNodes, testing::Values(1, 2));
+
+// A row with Adagrad's state moves to the rank that uses it several times in a row.
+TEST(PlacementReplay, CountsWhatRanksKeep) {
+  constexpr RowBytes kBytes{.read = 10, .update = 10, .move = 28};
+  PlacementReplay replay({.policy = PlacementPolicy::kAdaptive,
+                          .ranks = 2,
+                          .lookahead = 4,
+                          .tables = {{.bytes = kBytes}, {.bytes = kBytes, .moves = false}}});
+  std::vector<Key> keys;
+  for (std::uint64_t key = 0; keys.size() < 3; ++key) {
+    if (kernels::home_of(Key{key}, 2) == 1) keys.push_back(Key{key});
+  }
+  std::int64_t announced = 0;
+  for (std::int64_t step = 0; step < 6; ++step) {
+    for (; announced < number(replay.announced_end()); ++announced) {
+      for (std::size_t table = 0; table < 2; ++table) replay.announce(Rank{0}, Clock{announced}, table, keys);
+    }
+    auto const sent = replay.advance();
+    EXPECT_EQ(sent.moves, step == 2 ? 3U : 0U) << step;
+    EXPECT_EQ(sent.move_bytes, step == 2 ? 3 * 28 : 0) << step;
+    EXPECT_EQ(sent.value_bytes, step < 2 ? 6 * 10 : 3 * 10) << step;
+    EXPECT_EQ(sent.gradient_bytes, sent.value_bytes) << step;
+  }
+  using Counts = std::vector<std::uint64_t>;
+  EXPECT_EQ(replay.rows_owned(), (Counts{3, 3}));
+  auto const& moving = replay.most_kept(0);
+  EXPECT_EQ(moving.owned, (Counts{3, 3}));  // rank 1 owned them before
+  EXPECT_EQ(moving.replicas, (Counts{3, 0}));
+  EXPECT_EQ(moving.away, (Counts{0, 3}));
+  EXPECT_EQ(moving.keys, (Counts{0, 3}));
+  auto const& resting = replay.most_kept(1);
+  EXPECT_EQ(resting.owned, (Counts{0, 3}));
+  EXPECT_EQ(resting.away, (Counts{0, 0}));
+}
+
+TEST(PlacementReplay, KnowsTheBatchesThatHomesKnow) {
+  PlacementReplay far({.policy = PlacementPolicy::kAdaptive, .ranks = 2, .lookahead = 40, .tables = {{}}});
+  PlacementReplay near({.policy = PlacementPolicy::kAdaptive, .ranks = 2, .lookahead = 3, .tables = {{}}});
+  EXPECT_EQ(far.announced_end(), Clock{16});
+  EXPECT_EQ(near.announced_end(), Clock{4});
+  for (int step = 0; step < 3; ++step) far.advance(), near.advance();
+  EXPECT_EQ(far.announced_end(), Clock{19});
+  EXPECT_EQ(near.announced_end(), Clock{5});
+}
 
 }  // namespace
 }  // namespace gpups::cache

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batches that are replayed: recorded by a run, or drawn from a Zipf distribution.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "gpups/table.hpp"
+#include "tools/replay/options.hpp"
+#include "trainer/placement/trace_format.hpp"
+
+namespace gpups::tools {
+
+struct BatchTable {
+  TableOptions options;
+  bool moves = true;  // whether its rows may move
+};
+
+class ReplayBatches {
+ public:
+  virtual ~ReplayBatches() = default;
+
+  virtual std::vector<BatchTable> tables() const = 0;
+  virtual int default_ranks() const = 0;
+  virtual std::int64_t default_lookahead() const = 0;
+  // Returns the number of steps that these ranks can be replayed for. Throws Error if there are no batches for them.
+  virtual std::int64_t steps(int /*ranks*/) const { return std::numeric_limits<std::int64_t>::max(); }
+  // Returns the samples of a rank in a step.
+  virtual double samples() const = 0;
+  // Returns the distinct keys of a rank's batch. REQUIRES: step < steps(ranks).
+  virtual std::vector<trainer::TracedPart> parts(std::uint32_t rank, std::int64_t step, int ranks) const = 0;
+};
+
+// Reads the trace, or returns keys with a Zipf distribution. The options must outlive the result.
+std::unique_ptr<ReplayBatches const> make_batches(ReplayCommand const& options);
+
+}  // namespace gpups::tools

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/replay/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "gpups/placement.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::tools {
+namespace {
+
+// Adds an option for a number in a range.
+template <class T>
+CLI::Option* number_option(CLI::App& app, char const* name, T& to, double least, double most, char const* what) {
+  return app.add_option(name, to, what)->check(CLI::Range(least, most))->capture_default_str();
+}
+
+void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
+  std::map<std::string, Optimizer::Kind> const optimizers{{"sgd", Optimizer::Kind::kSgd},
+                                                          {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
+                                                          {"adagrad", Optimizer::Kind::kAdagrad},
+                                                          {"adam", Optimizer::Kind::kAdam}};
+  app.add_option("--optimizer", o.optimizer, "optimizer of the rows; default: rowwise_adagrad")
+      ->transform(CLI::CheckedTransformer(optimizers))
+      ->excludes(trace);
+  number_option(app, "--batch", o.batch, 1, 1 << 20, "samples of a rank in a step")->excludes(trace);
+  number_option(app, "--features", o.features, 1, 1024, "keys of a sample")->excludes(trace);
+  number_option(app, "--values", o.values, 1, 1 << 30, "number of keys that batches are drawn from")->excludes(trace);
+  number_option(app, "--dim", o.dim, 1, 65536, "numbers in a row")->excludes(trace);
+  number_option(app, "--exponent", o.exponent, 0.01, 10, "exponent of the Zipf distribution; not 1")->excludes(trace);
+  number_option(app, "--own", o.own, 0, 1, "share of the entries whose keys only one rank uses")->excludes(trace);
+  number_option(app, "--shift-every", o.shift_every, 0, 1e6, "steps after which other keys become frequent; 0: never")
+      ->excludes(trace);
+}
+
+}  // namespace
+
+std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
+  ReplayCommand o;
+  CLI::App app("Computes what ranks would send with placement policies, and how far they scale, without a cluster");
+  app.add_option("--ranks", o.ranks, "numbers of ranks; default: those of the trace, else 4")
+      ->check(CLI::Range(2, 4096));
+  app.add_option("--policy", o.policies, "policies; default: static adaptive");
+  auto* const trace = app.add_option(
+      "--trace", o.trace, "folder of a run with placement.trace_steps; default: keys with a Zipf distribution");
+  app.add_option("--lookahead", o.lookahead,
+                 "steps that batches are prepared ahead; default: that of the trace, else 10")
+      ->check(CLI::Range(2, 1000));
+  number_option(app, "--warm-up", o.warm_up, 0, 1e6, "steps that are not counted");
+  app.add_option("--steps", o.steps, "steps that are counted; default: the rest of the trace, else 4")
+      ->check(CLI::Range(1, 1000000));
+  add_zipf_options(app, o, trace);
+  number_option(app, "--ranks-of-node", o.ranks_of_node, 1, 4096, "ranks that share a node");
+  number_option(app, "--node-gb-per-s", o.node_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from its node");
+  number_option(app, "--network-gb-per-s", o.network_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from others");
+  number_option(app, "--message-us", o.message_us, 0, 1e6, "microseconds for a message to a rank and one from it");
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return std::nullopt;
+    }
+    throw Error(fmt::format("the command cannot be understood ({}): see replay --help", error.what()));
+  }
+  for (auto const& policy : o.policies) placement_policy(policy);
+  GPUPS_REQUIRE(o.exponent != 1, "--exponent is {} (it must not be 1): use 1.05", o.exponent);
+  std::sort(o.ranks.begin(), o.ranks.end());
+  o.ranks.erase(std::unique(o.ranks.begin(), o.ranks.end()), o.ranks.end());
+  return o;
+}
+
+}  // namespace gpups::tools

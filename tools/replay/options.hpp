@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of replay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpups/table.hpp"
+
+namespace gpups::tools {
+
+struct ReplayCommand {
+  std::vector<int> ranks;  // empty: the ranks of the trace, else 4
+  std::vector<std::string> policies{"static", "adaptive"};
+  std::string trace;                             // folder; empty: keys with a Zipf distribution
+  std::optional<std::int64_t> lookahead, steps;  // default: those of the trace, else 10 and 4
+  std::int64_t warm_up = 12;
+  // Keys with a Zipf distribution.
+  Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
+  std::size_t batch = 32, features = 26, values = 10000000, dim = 64;
+  double exponent = 1.05, own = 0;
+  std::int64_t shift_every = 0;
+  // The model of a step's time.
+  int ranks_of_node = 8;
+  double node_gb_per_s = 200, network_gb_per_s = 25, message_us = 3;
+};
+
+// Parses the command line. Returns nothing if it asks for help, which is printed. Throws Error if it is not valid.
+std::optional<ReplayCommand> parse_replay_command(int argc, char** argv);
+
+}  // namespace gpups::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The replay of some steps with one policy and one number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cache/placement/replay.hpp"
+#include "tools/replay/batches.hpp"
+#include "tools/replay/options.hpp"
+
+namespace gpups::tools {
+
+// The largest memory of a rank in bytes, for each use.
+struct PlacementMemory {
+  std::size_t rows = 0;       // rows of its own, with optimizer state
+  std::size_t replicas = 0;   // rows of other owners: those that are kept between steps, and those of a step
+  std::size_t directory = 0;  // owners of rows of this home that are away
+  std::size_t uses = 0;       // announced uses of rows of this home
+};
+
+struct ReplayedRun {
+  PlacementPolicy policy{};
+  int ranks = 0;
+  std::int64_t steps = 0;                                          // that are counted
+  cache::ReplayedStep sent;                                        // in all of them
+  std::vector<double> received;                                    // bytes, by rank
+  double node_seconds = 0, network_seconds = 0, link_seconds = 0;  // of the slowest rank of each step, summed
+  double planning_seconds = 0;                                     // of all homes, on one core
+  std::vector<std::uint64_t> rows_owned;                           // by rank
+  PlacementMemory memory;
+};
+
+ReplayedRun run_replay(ReplayCommand const& options, ReplayBatches const& batches, PlacementPolicy policy, int ranks);
+
+}  // namespace gpups::tools

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/placement/trace_format.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "kernels/check.hpp"
+#include "kernels/hash.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// Changes if the hash of keys changes, which selects homes.
+std::string home_hash() { return fmt::format("{:016x}", kernels::hash_of(Key{1})); }
+
+void put_varint(std::uint64_t value, std::string& bytes) {
+  for (; value >= 128; value >>= 7) bytes.push_back(static_cast<char>(value | 128));
+  bytes.push_back(static_cast<char>(value));
+}
+
+std::uint64_t take_varint(std::string_view& bytes) {
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    if (bytes.empty()) break;
+    auto const byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    if (shift == 63 && byte > 1) break;
+    value |= std::uint64_t{byte & 127U} << shift;
+    if (byte < 128) return value;
+  }
+  throw Error("a number of a step has no end (the bytes are not a trace): record the trace again");
+}
+
+}  // namespace
+
+std::string TraceDescription::to_json() const {
+  auto all = nlohmann::json::array();
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    all.push_back({{"name", tables[t].name},
+                   {"dim", tables[t].dim},
+                   {"value_type", static_cast<int>(tables[t].value_type)},
+                   {"optimizer", static_cast<int>(tables[t].optimizer.kind)},
+                   {"moves", bool{moves[t]}}});
+  }
+  return nlohmann::json{{"ranks", ranks},           {"first_step", first_step}, {"lookahead", lookahead},
+                        {"batch_size", batch_size}, {"home_hash", home_hash()}, {"tables", all}}
+      .dump();
+}
+
+TraceDescription TraceDescription::from_json(std::string const& text) {
+  try {
+    auto const json = nlohmann::json::parse(text);
+    GPUPS_REQUIRE(json.at("home_hash") == home_hash(),
+                  "it was recorded with another hash of keys (rows had other homes): record the trace again");
+    TraceDescription trace{.ranks = json.at("ranks"),
+                           .first_step = json.at("first_step"),
+                           .lookahead = json.at("lookahead"),
+                           .batch_size = json.at("batch_size")};
+    for (auto const& table : json.at("tables")) {
+      TableOptions options{.name = table.at("name"), .dim = table.at("dim")};
+      options.value_type = static_cast<DataType>(table.at("value_type").get<int>());
+      options.optimizer.kind = static_cast<Optimizer::Kind>(table.at("optimizer").get<int>());
+      trace.tables.push_back(options);
+      trace.moves.push_back(table.at("moves"));
+    }
+    return trace;
+  } catch (nlohmann::json::exception const& error) {
+    throw Error(fmt::format("its description is not valid ({}): record the trace again", error.what()));
+  }
+}
+
+std::filesystem::path trace_file(std::filesystem::path const& folder, int rank) {
+  return folder / fmt::format("rank-{}.trace", rank);
+}
+
+void encode_traced_part(TracedPart const& part, std::string& bytes) {
+  put_varint(part.table, bytes);
+  put_varint(part.keys.size(), bytes);
+  std::uint64_t before = 0;
+  for (Key const key : part.keys) {
+    put_varint(number(key) - before, bytes);
+    before = number(key);
+  }
+}
+
+std::vector<TracedPart> decode_traced_parts(std::string const& bytes, std::size_t tables) {
+  std::vector<TracedPart> parts;
+  for (std::string_view left = bytes; !left.empty();) {
+    auto const table = take_varint(left), keys = take_varint(left);
+    GPUPS_REQUIRE(
+        table < tables && keys <= left.size(),
+        "a part of a step has table {} of {} and {} keys in {} bytes (they are not a trace): record the trace "
+        "again",
+        table, tables, keys, left.size());
+    auto& part = parts.emplace_back(TracedPart{static_cast<std::uint32_t>(table), {}});
+    for (std::uint64_t key = 0, i = 0; i < keys; ++i) {
+      key += take_varint(left);
+      part.keys.push_back(Key{key});
+    }
+  }
+  return parts;
+}
+
+}  // namespace gpups::trainer

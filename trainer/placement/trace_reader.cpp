@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/placement/trace_reader.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kernels/check.hpp"
+#include "kernels/checksum.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The bytes of a file that are not read yet.
+class TraceBytes {
+ public:
+  explicit TraceBytes(fs::path const& path) : file_(path, std::ios::binary) {
+    GPUPS_REQUIRE(file_.good(),
+                  "it cannot be read (a trace has a file for each rank): give the folder of a run with "
+                  "placement.trace_steps");
+    bytes_.assign(std::istreambuf_iterator<char>(file_), {});
+  }
+  // Returns the next bytes, or nothing if the file has fewer.
+  std::optional<std::string> take(std::uint64_t bytes) {
+    if (bytes > bytes_.size() - position_) return std::nullopt;
+    return bytes_.substr(std::exchange(position_, position_ + bytes), bytes);
+  }
+  template <class T>
+  std::optional<T> take() {
+    auto const bytes = take(sizeof(T));
+    if (!bytes) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes->data(), sizeof value);
+    return value;
+  }
+
+ private:
+  std::ifstream file_;
+  std::string bytes_;
+  std::size_t position_ = 0;
+};
+
+// The contents of a file.
+struct RankTrace {
+  std::string description;
+  std::vector<std::vector<TracedPart>> steps;
+};
+
+std::string description_of(TraceBytes& file) {
+  auto const header = file.take<TraceFileHeader>();
+  GPUPS_REQUIRE(header && std::memcmp(header->magic, kTraceMagic, sizeof kTraceMagic) == 0,
+                "it is not a trace (its first bytes are others): give the folder of a run with placement.trace_steps");
+  GPUPS_REQUIRE(header->version == kTraceVersion,
+                "it has format version {}, not {} (another version of gpups wrote it): record the trace again",
+                header->version, kTraceVersion);
+  auto text = file.take(header->description_bytes);
+  GPUPS_REQUIRE(text && kernels::checksum(text->data(), text->size()) == header->xxh3,
+                "its description has a wrong checksum (it was cut or changed): record the trace again");
+  return *std::move(text);
+}
+
+RankTrace read_rank(fs::path const& path) {
+  TraceBytes file(path);
+  RankTrace rank{.description = description_of(file), .steps = {}};
+  auto const description = TraceDescription::from_json(rank.description);
+  while (auto const record = file.take<TraceRecord>()) {
+    auto const step = description.first_step + static_cast<std::int64_t>(rank.steps.size());
+    GPUPS_REQUIRE(record->xxh3 == kernels::checksum(&*record, offsetof(TraceRecord, xxh3)) && record->step == step,
+                  "the record of step {} is damaged (the file was changed): record the trace again", step);
+    auto const bytes = file.take(record->bytes);
+    if (!bytes) break;
+    GPUPS_REQUIRE(kernels::checksum(bytes->data(), bytes->size()) == record->parts_xxh3,
+                  "the keys of step {} have a wrong checksum (the file was changed): record the trace again", step);
+    rank.steps.push_back(decode_traced_parts(*bytes, description.tables.size()));
+  }
+  return rank;
+}
+
+RankTrace read_named(fs::path const& path) {
+  try {
+    return read_rank(path);
+  } catch (Error const& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+PlacementTrace read_placement_trace(fs::path const& folder) {
+  auto const here = fs::exists(folder / "placement_trace") ? folder / "placement_trace" : folder;
+  std::vector<RankTrace> ranks{read_named(trace_file(here, 0))};
+  PlacementTrace trace{.description = TraceDescription::from_json(ranks[0].description), .steps = {}};
+  for (int rank = 1; rank < trace.description.ranks; ++rank) {
+    auto const path = trace_file(here, rank);
+    auto const& other = ranks.emplace_back(read_named(path));
+    GPUPS_REQUIRE(other.description == ranks[0].description,
+                  "{} and {} are of different runs (their steps do not belong together): record the trace again",
+                  trace_file(here, 0).string(), path.string());
+  }
+  std::size_t steps = ranks[0].steps.size();
+  for (auto const& rank : ranks) steps = std::min(steps, rank.steps.size());
+  trace.steps.resize(steps);
+  for (auto& rank : ranks) {
+    for (std::size_t s = 0; s < steps; ++s) trace.steps[s].push_back(std::move(rank.steps[s]));
+  }
+  return trace;
+}
+
+}  // namespace gpups::trainer

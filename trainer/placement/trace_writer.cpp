@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/placement/trace_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/check.hpp"
+#include "kernels/checksum.hpp"
+
+namespace gpups::trainer {
+
+TraceDescription describe_trace(Store const& store, std::size_t tables, TrainConfig const& train) {
+  TraceDescription description{.ranks = store.ranks(),
+                               .first_step = number(store.clock()),
+                               .lookahead = train.lookahead,
+                               .batch_size = train.batch_size};
+  for (std::uint32_t t = 0; t < tables; ++t) {
+    auto const& table = store.table(TableId{t});
+    description.tables.push_back(table);
+    description.moves.push_back(!table.gradient_compression.enabled() && !table.refresh_compression.enabled());
+  }
+  return description;
+}
+
+TraceWriter::TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDescription const& description,
+                         std::int64_t steps)
+    : path_(trace_file(folder, static_cast<int>(number(rank)))),
+      next_(Clock{description.first_step}),
+      end_(next_ + steps) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  GPUPS_REQUIRE(!error, "{} cannot be created ({}): choose another run.folder, or set placement.trace_steps = 0",
+                folder.string(), error.message());
+  file_.open(path_, std::ios::binary);
+  std::string const text = description.to_json();
+  TraceFileHeader header{.version = kTraceVersion,
+                         .description_bytes = static_cast<std::uint32_t>(text.size()),
+                         .xxh3 = kernels::checksum(text.data(), text.size())};
+  std::copy_n(kTraceMagic, sizeof kTraceMagic, header.magic);
+  file_.write(reinterpret_cast<char const*>(&header), sizeof header);
+  file_ << text << std::flush;
+  require_written();
+}
+
+void TraceWriter::require_written() const {
+  GPUPS_REQUIRE(file_.good(),
+                "{} cannot be written ({}): free some disk space, choose another run.folder, or set "
+                "placement.trace_steps = 0",
+                path_.string(), std::strerror(errno));
+}
+
+void TraceWriter::wait_add(Stream& stream, Clock step, PreparedBatch const& batch) {
+  if (step >= end_) return;
+  GPUPS_ASSERT(step == next_);
+  next_ = next_ + 1;
+  bytes_.clear();
+  std::size_t const parts = batch.impl() == nullptr ? 0 : batch.parts();
+  for (std::size_t p = 0; p < parts; ++p) {
+    TracedPart part{number(batch.table(p)), to_host(stream, batch.keys(p))};
+    std::sort(part.keys.begin(), part.keys.end());
+    encode_traced_part(part, bytes_);
+  }
+  TraceRecord record{
+      .step = number(step), .bytes = bytes_.size(), .parts_xxh3 = kernels::checksum(bytes_.data(), bytes_.size())};
+  record.xxh3 = kernels::checksum(&record, offsetof(TraceRecord, xxh3));
+  file_.write(reinterpret_cast<char const*>(&record), sizeof record);
+  file_ << bytes_ << std::flush;
+  require_written();
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records the distinct keys of a rank's batches while training, for the program replay.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gpups/gpups.hpp"
+#include "trainer/config.hpp"
+#include "trainer/placement/trace_format.hpp"
+
+namespace gpups::trainer {
+
+// Describes a trace that begins with the store's next step. tables: number of tables.
+TraceDescription describe_trace(Store const& store, std::size_t tables, TrainConfig const& train);
+
+// Writes the trace of one rank. One thread at a time.
+class TraceWriter {
+ public:
+  // Creates the folder if it does not exist, and replaces the file of the rank. steps: number of steps to record.
+  // Throws Error if that fails.
+  TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDescription const& description, std::int64_t steps);
+
+  // Appends a step, unless it is after the last one to record. The file has it when the function returns, so a trace
+  // remains valid if the run is killed. batch: of this step; empty if this rank has no samples. Waits for `stream`.
+  // Throws Error if the file cannot be written.
+  void wait_add(Stream& stream, Clock step, PreparedBatch const& batch);
+
+ private:
+  void require_written() const;
+
+  std::filesystem::path path_;
+  std::ofstream file_;
+  Clock next_, end_;
+  std::string bytes_;  // of a step
+};
+
+}  // namespace gpups::trainer
