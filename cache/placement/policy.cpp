@@ -9,6 +9,9 @@
 
 #include "gpups/error.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/number_type.hpp"
+#include "kernels/row_lifecycle.hpp"
+#include "kernels/update_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -131,6 +134,14 @@ PlacementPolicy placement_policy(std::string_view name) {
 }  // namespace gpups
 
 namespace gpups::cache {
+
+RowBytes row_bytes(TableOptions const& table) {
+  auto const value = static_cast<double>(table.dim * kernels::bytes_of_number(table.value_type));
+  auto const state = static_cast<double>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
+  return {.read = value,
+          .update = static_cast<double>(table.dim * sizeof(float)),
+          .move = value + state + kernels::kLifecycleWords * sizeof(std::uint32_t)};
+}
 
 std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {
   std::vector<Rank> owners(rows.owners.begin(), rows.owners.end());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpups/placement.hpp"
+#include "gpups/table.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::cache {
@@ -30,6 +31,9 @@ struct RowBytes {
   double update = 0;  // a gradient, to its owner
   double move = 0;    // the row with its optimizer state, to a new owner
 };
+
+// Returns the bytes for rows of a table, without the headers of messages.
+RowBytes row_bytes(TableOptions const& table);
 
 // Some rows of a table that batches use in a step.
 struct UsedRows {

@@ -9,7 +9,6 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
-#include "kernels/row_lifecycle.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -20,15 +19,6 @@ Forward forward_of(Rank reader, RowRole role, Clock clock, std::vector<PartKeys>
   Forward forward{.reader = reader, .role = role, .intent = {.clock = clock, .parts = {}}};
   for (auto const& [table, keys] : parts) forward.intent.parts.push_back({table, keys.size()});
   return forward;
-}
-
-// Returns what ranks send for a row, without their headers.
-RowBytes bytes_of(TableShard const& shard) {
-  auto const& options = shard.options();
-  double const value = static_cast<double>(options.dim * kernels::bytes_of_number(options.value_type));
-  double const state = static_cast<double>(shard.state_columns() * sizeof(float));
-  double const lifecycle = kernels::kLifecycleWords * sizeof(std::uint32_t);
-  return {.read = value, .update = static_cast<double>(options.dim * sizeof(float)), .move = value + state + lifecycle};
 }
 
 }  // namespace
@@ -80,7 +70,7 @@ void HomePlanner::move_rows(Clock clock) {
     auto& directory = state_.placement.directories[t];
     auto const before = directory.owners(View<Key const>(used.keys), state_.me, clock);
     auto const owners = choose_owners(state_.policy, {.step = clock,
-                                                      .bytes = bytes_of(state_.table(TableId{t})),
+                                                      .bytes = row_bytes(state_.table(TableId{t}).options()),
                                                       .keys = used.keys,
                                                       .owners = before,
                                                       .first_user = used.first,

@@ -7,9 +7,6 @@
 #include "cache/store/memory_plan.hpp"
 #include "gpups/store.hpp"
 #include "kernels/check.hpp"
-#include "kernels/number_type.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/update_rows.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -17,14 +14,6 @@ namespace {
 constexpr std::size_t kBytesOfKey = 100;     // see cache/placement/key_uses.hpp
 constexpr std::int64_t kLeastLookahead = 2;  // with which batches are in time
 constexpr std::uint64_t kStepsKept = 4;      // replicas of these steps are kept at least
-
-cache::RowBytes row_bytes(TableOptions const& table) {
-  auto const value = static_cast<double>(table.dim * kernels::bytes_of_number(table.value_type));
-  auto const state = static_cast<double>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
-  return {.read = value,
-          .update = static_cast<double>(table.dim * sizeof(float)),
-          .move = value + state + kernels::kLifecycleWords * sizeof(std::uint32_t)};
-}
 
 std::size_t bytes_of_rows(TableOptions table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
   table.dictionary_keys = 0;  // dictionaries do not depend on the placement
@@ -83,7 +72,7 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,
                                                 .lookahead = plans ? lookahead : kLeastLookahead};
-  for (auto const& table : tables) options.tables.push_back({row_bytes(table.options), table.moves});
+  for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
   cache::PlacementReplay replay(options);
 
   std::int64_t const available = batches.steps(ranks);
