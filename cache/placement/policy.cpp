@@ -131,6 +131,18 @@ PlacementPolicy placement_policy(std::string_view name) {
   throw Error(fmt::format("there is no placement policy '{}' (the policies are {}): use one of them", name, names));
 }
 
+char const* name_of(PlacementReason reason) {
+  switch (reason) {
+    case PlacementReason::kHome:
+      return "home";
+    case PlacementReason::kLocalized:
+      return "localized";
+    case PlacementReason::kPolicy:
+      return "policy";
+  }
+  return "unknown";
+}
+
 }  // namespace gpups
 
 namespace gpups::cache {

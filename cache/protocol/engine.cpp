@@ -157,23 +157,28 @@ void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
   stats.late_keys = late_keys_.load();
   stats.remote_keys = remote_keys_.load();
+  stats.remote_home_keys = remote_home_keys_.load();
   stats.moved_rows = moved_rows_.load();
   stats.rows_reserved = rows_reserved_.load();
+  stats.owned_rows = owned_rows_.load();
   stats.index_growths = index_growths_.load();
   stats.round = times_.seconds();
   progress_.messenger().counters().write(stats);
 }
 
 void Engine::publish() {
-  std::uint64_t rows = 0, growths = 0;
+  std::uint64_t rows = 0, owned = 0, growths = 0;
   for (auto const& table : tables_) {
     rows += table->rows_reserved();
+    owned += table->rows_owned();
     growths += table->growths();
   }
   rows_reserved_ = rows;
+  owned_rows_ = owned;
   index_growths_ = growths;
   late_keys_ = executor_.late_keys();
   remote_keys_ = executor_.remote_keys();
+  remote_home_keys_ = executor_.remote_home_keys();
   moved_rows_ = executor_.moved_rows();
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -45,7 +46,7 @@ std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
   }
   planned_ = clock;
   auto const batches = announced_.extract(clock);
-  if (state_.policy != PlacementPolicy::kStatic) move_rows(clock);
+  if (state_.policy != PlacementPolicy::kStatic) move_rows(clock, !batches.empty());
   std::vector<Plan> plans;
   if (batches.empty()) return plans;
   for (auto const& [reader, parts] : batches.mapped()) {
@@ -62,11 +63,21 @@ std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
   return plans;
 }
 
+// Returns true if batches are announced as far ahead of a step as they were for the step before. At the end of
+// training, fewer and fewer are.
+bool HomePlanner::sees_as_far(Clock clock) {
+  auto const ahead = std::distance(announced_.begin(), announced_.lower_bound(clock + kWindow));
+  return ahead >= std::exchange(steps_ahead_, ahead);
+}
+
 // Lets the policy choose the owners of all rows that batches use in a step.
-void HomePlanner::move_rows(Clock clock) {
+void HomePlanner::move_rows(Clock clock, bool is_used) {
   uses_.resize(state_.tables.size());
+  bool const count_uses = is_used && sees_as_far(clock);
+  if (count_uses) hot_rows_.clear();
   for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
     auto const used = uses_[t].take(clock);
+    if (count_uses) hot_rows_.add(TableId{t}, used);
     auto& directory = state_.placement.directories[t];
     auto const before = directory.owners(View<Key const>(used.keys), state_.me, clock);
     auto const owners = choose_owners(state_.policy, {.step = clock,

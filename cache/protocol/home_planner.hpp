@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "cache/placement/hot_rows.hpp"
 #include "cache/placement/key_uses.hpp"
 #include "cache/protocol/round_state.hpp"
 #include "cache/wire/key_dictionary.hpp"
+#include "gpups/store.hpp"
 
 namespace gpups::cache {
 
@@ -59,6 +62,9 @@ class HomePlanner {
   // Finds the owners of the rows of a late fetch. REQUIRES: the step is planned.
   Plan plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const;
 
+  // Returns the most used rows of the last step whose batches were announced as far ahead as those of the step before.
+  HotRows const& hot_rows() const { return hot_rows_; }
+
   // Return what is queued, by receiving rank, and clear it. wait_take_forwards() encodes the keys, with the
   // dictionaries of the owners.
   std::map<Rank, OutgoingForwards> wait_take_forwards();
@@ -80,13 +86,16 @@ class HomePlanner {
   };
 
   void add_uses(Clock clock, AnnouncedBatch const& batch);
-  void move_rows(Clock clock);
+  void move_rows(Clock clock, bool is_used);
+  bool sees_as_far(Clock clock);
   RowOwners owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const;
   Plan make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts, std::vector<RowOwners> owners) const;
 
   RoundState& state_;
   std::map<Clock, std::vector<AnnouncedBatch>> announced_;
   std::vector<KeyUses> uses_;  // by table
+  HotRows hot_rows_{Store::kHotRowsMax};
+  std::ptrdiff_t steps_ahead_ = 0;  // announced steps after the one that was planned last
   Clock planned_{-1};
   std::map<Rank, std::vector<QueuedForwards>> forwards_;  // by owner
   std::map<Rank, OutgoingRoutes> routes_;                 // by reader

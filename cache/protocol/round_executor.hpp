@@ -76,6 +76,9 @@ class RoundExecutor {
   // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks own.
   std::uint64_t late_keys() const { return late_fetches_.keys(); }
   std::uint64_t remote_keys() const { return state_.remote_keys; }
+  // Returns the number of keys of routed batches whose home is another rank.
+  std::uint64_t remote_home_keys() const { return state_.remote_home_keys; }
+  HotRows const& hot_rows() const { return planner_.hot_rows(); }
   // Returns the number of rows that this rank has passed to other ranks while training.
   std::uint64_t moved_rows() const { return moves_.rows(); }
 

@@ -142,8 +142,9 @@ struct RoundState {
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
-  BatchPtr current{};             // the batch whose round is in progress; null if the step has none
-  std::uint64_t remote_keys = 0;  // rows of all routed batches that other ranks own
+  BatchPtr current{};                  // the batch whose round is in progress; null if the step has none
+  std::uint64_t remote_keys = 0;       // rows of all routed batches that other ranks own
+  std::uint64_t remote_home_keys = 0;  // those whose homes are other ranks
 
   TableShard& table(TableId id) const { return *tables[number(id)]; }
   // Returns the capacity of a key dictionary, of which there is one for each other rank.

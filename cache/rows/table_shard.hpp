@@ -237,6 +237,8 @@ class TableShard {
 
   // Returns the number of row numbers in use; all row numbers are below it.
   std::size_t rows_reserved() const { return index_.ids_end(); }
+  // Returns the number of rows that this rank owns, of those that are reserved.
+  std::size_t rows_owned() const { return index_.size() - replicas_; }
   std::size_t growths() const { return index_.growths(); }
 
   // Rows as dense arrays, for a scan, a checkpoint or an export.

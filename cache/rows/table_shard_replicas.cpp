@@ -72,7 +72,7 @@ void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, Mat
 std::size_t TableShard::replica_budget() const {
   constexpr std::size_t kStepsKept = 4;  // the memory that they need is never freed
   if (replica_fraction_ == 0) return 0;
-  std::size_t const rows = std::max(expected_rows_, index_.size() - replicas_);
+  std::size_t const rows = std::max(expected_rows_, rows_owned());
   return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)), kStepsKept * step_replicas_);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store::localize() and Store::where().
+// Store::localize(), Store::where() and Store::hottest_rows().
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "cache/protocol/collective_call.hpp"
 #include "cache/protocol/row_request.hpp"
@@ -122,6 +123,28 @@ RowPlacement Store::where(TableId table, Key key) {
     if (request->size_of(Rank{q}) > 0) row.home = Rank{q};
   }
   return row;
+}
+
+std::vector<HotRow> Store::hottest_rows(std::size_t count) {
+  impl_->require_between_steps("hottest_rows");
+  auto& engine = impl_->engine();
+  wait_applied();
+  Clock const now = clock();
+  std::vector<HotRow> rows;
+  engine.wait_invoke([&](Stream&) {
+    for (auto const& [table, key, uses, users] : engine.executor().hot_rows().sorted()) {
+      if (rows.size() == count) break;
+      auto const known = engine.placement().directories[number(table)].find(key, now);
+      auto const entry = known.value_or(cache::Directory::Entry{.owner = rank()});
+      HotRow row{.table = table,
+                 .key = key,
+                 .placement = {.owner = entry.owner, .home = rank(), .since = entry.since, .reason = entry.reason},
+                 .uses = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks()))};
+      for (auto const& user : users) row.uses[number(user.rank)] = static_cast<std::uint32_t>(std::popcount(user.steps));
+      rows.push_back(std::move(row));
+    }
+  });
+  return rows;
 }
 
 }  // namespace gpups

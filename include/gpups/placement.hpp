@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "gpups/types.hpp"
 
@@ -33,6 +34,8 @@ inline constexpr PlacementPolicy kPlacementPolicies[] = {PlacementPolicy::kStati
 
 // Returns the name of a policy, as in a configuration: "adaptive".
 char const* name_of(PlacementPolicy policy);
+// Returns the name of a reason: "home", "localized" or "policy".
+char const* name_of(PlacementReason reason);
 // Returns the policy with this name. Throws Error if there is none.
 PlacementPolicy placement_policy(std::string_view name);
 
@@ -42,6 +45,20 @@ struct RowPlacement {
   Rank home{};    // the rank that knows the owner: a hash of the key, which never changes
   Clock since{};  // the first step in which the owner has the row; 0 if the row is at its home
   PlacementReason reason{};
+};
+
+// A row that batches use often; see Store::hottest_rows().
+struct HotRow {
+  TableId table{};
+  Key key{};
+  RowPlacement placement{};
+  std::vector<std::uint32_t> uses;  // (ranks): announced uses by each rank; each part of a batch counts
+
+  std::uint64_t all_uses() const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t const of_rank : uses) sum += of_rank;
+    return sum;
+  }
 };
 
 }  // namespace gpups

@@ -58,11 +58,15 @@ struct Stats {
   std::uint64_t entries = 0;        // entries of all prepared batches
   std::uint64_t distinct_keys = 0;  // distinct keys of all prepared batches
   std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank owns
-  std::uint64_t late_keys = 0;      // of these, keys that were fetched late
-  std::uint64_t moved_rows = 0;     // rows that this rank has passed to other ranks while training
+  // Of the distinct keys, those whose home is another rank: remote_keys, if all rows were at their homes.
+  std::uint64_t remote_home_keys = 0;
+  std::uint64_t late_keys = 0;   // of the remote keys, those that were fetched late
+  std::uint64_t moved_rows = 0;  // rows that this rank has passed to other ranks while training
   // Row slots in this rank's shards, including those of erased rows, of rows that no step has updated yet, and of
   // replicas of rows that other ranks own.
   std::uint64_t rows_reserved = 0;
+  // Rows of these that this rank owns, including rows that no step has updated yet.
+  std::uint64_t owned_rows = 0;
   std::uint64_t index_growths = 0;  // how often a table's index started to grow
   double wait_seconds = 0;          // seconds that the training thread spent in wait_ready and wait_applied
   RoundSeconds round;

@@ -39,6 +39,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/device.hpp"
+#include "gpups/files.hpp"
 #include "gpups/group.hpp"
 #include "gpups/owner.hpp"
 #include "gpups/placement.hpp"
@@ -163,17 +164,6 @@ struct TableGradients {
 
 // How Store::pull_pooled() combines the rows of a bag.
 enum class Pooling { kSum, kMean };
-
-// Named bytes of an application in a checkpoint, for example a dense layer, the position in the data or a
-// configuration. Names are UTF-8, not empty, and unique in a checkpoint.
-struct Blob {
-  std::string name;
-  std::string bytes;
-};
-
-// The file format of Store::export_rows(). kNpy: TABLE.keys.npy and TABLE.values.npy, in NumPy's format. kFlat:
-// TABLE.keys.bin and TABLE.values.bin, without headers, and TABLE.json with types, shapes and byte order.
-enum class ExportFormat { kNpy, kFlat };
 
 // One rank's part of a parameter server; see the top of this file. Move-only.
 class Store {
@@ -342,6 +332,14 @@ class Store {
   // exist.
   RowPlacement where(TableId table, Key key);
 
+  // Returns the most used rows of this home, by number of announced uses, descending: at most `count`, and at most
+  // kHotRowsMax. Only rows that the placement policy may move, so none with PlacementPolicy::kStatic. The home counts
+  // the uses when it decides where the rows of a step are, so they are those of the rows that a step uses, in that
+  // step and up to 15 later ones. The step is the last one for which batches were prepared as far ahead as for the step
+  // before it. Owners are those in step clock(). Cost: none for other ranks. Not collective.
+  std::vector<HotRow> hottest_rows(std::size_t count);
+  static constexpr std::size_t kHotRowsMax = 64;
+
   // Calls `visit` with all rows that this rank owns, in chunks of at most 16,384 rows, in no particular order. The
   // arrays, (n) and (n, dim), are on the store's device and valid during the call; work that `visit` queues on `stream`
   // may use them too. Blocks until all rows are visited. Throws what `visit` throws. Not collective.
@@ -384,17 +382,5 @@ class Store {
   class Impl;
   Owner<Impl> impl_{"a Store"};
 };
-
-// Returns the blobs of a checkpoint without a Store, for example to read a configuration before tables are added.
-// Throws Error if `folder` has no checkpoint, or if a file is missing or changed.
-std::vector<Blob> read_blobs(std::filesystem::path const& folder);
-
-// Writes an array of the application, for example a dense layer, in the format of Store::export_rows(): PATH.npy, or
-// PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. values: in host memory. Throws
-// Error if the shape does not match the number of values, or if the array's file exists or cannot be written.
-//
-//   export_array("out/weights", ExportFormat::kNpy, std::array<std::uint64_t, 2>{64, 10}, weights);
-void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
-                  std::span<float const> values);
 
 }  // namespace gpups

@@ -103,6 +103,9 @@ TEST(MovingRows, RowMovesToItsOnlyUserAndIsNotSentAgain) {
     EXPECT_EQ(after.sent.gradients, before.sent.gradients);
     EXPECT_EQ(after.sent.refreshes, before.sent.refreshes);
     EXPECT_EQ(after.moved_rows, before.moved_rows);
+    EXPECT_EQ(after.remote_keys, before.remote_keys);
+    EXPECT_EQ(after.remote_home_keys > before.remote_home_keys, uses) << "its home is the other rank";
+    EXPECT_EQ(after.owned_rows, uses ? 1U : 0U);
     return 0;
   });
 }
@@ -140,6 +143,42 @@ TEST(MovingRows, LookupsAndScansFindRowsOnTheirWay) {
     auto const of_ranks = on_ranks(Group::simulated(2, {.seed = seed, .delay_ms_max = 20}), run);
     EXPECT_EQ(of_ranks, (std::map{std::pair{0U, alone}, std::pair{1U, alone}})) << "seed " << seed;
   }
+}
+
+// Rank 1 uses two rows of rank 0, and rank 0 uses one of them: in each step, until the end of training.
+TEST(MovingRows, HottestRowsAreThoseWithTheMostAnnouncedUses) {
+  Key const shared = key_of_home(0, 0), of_one = key_of_home(0, 1), rare = key_of_home(0, 2);
+  on_two_ranks([&](Group const& group) {
+    MovingRank rank(group);
+    bool const is_home = group.rank() == Rank{0};
+    auto const keys = [&](std::int64_t step) {
+      std::vector<Key> mine{shared};
+      if (!is_home) mine.push_back(of_one);
+      if (!is_home && step % 2 == 0) mine.push_back(rare);
+      return mine;
+    };
+    EXPECT_TRUE(rank.store.hottest_rows(5).empty());
+    for (std::int64_t const last : {12, 20}) {
+      rank.train(last, 20, keys);
+      rank.store.wait_barrier();
+      auto const rows = rank.store.hottest_rows(2);
+      EXPECT_EQ(rows.size(), is_home ? 2U : 0U);
+      if (!is_home) continue;
+      EXPECT_EQ(rows[0].key, shared);
+      EXPECT_GT(rows[0].uses[0], 1U) << "uses in later steps count";
+      EXPECT_GT(rows[0].uses[1], 1U);
+      EXPECT_EQ(rows[1].key, of_one);
+      EXPECT_EQ(rows[1].uses[0], 0U);
+      EXPECT_GT(rows[1].uses[1], 1U);
+      EXPECT_LT(rows[1].all_uses(), rows[0].all_uses());
+      EXPECT_EQ(rows[1].placement.owner, Rank{1});
+      EXPECT_EQ(rows[1].placement.home, Rank{0});
+      EXPECT_EQ(rows[1].placement.since, Clock{2});
+      EXPECT_EQ(rows[1].placement.reason, PlacementReason::kPolicy);
+    }
+    rank.store.wait_barrier();
+    return 0;
+  });
 }
 
 // A checkpoint has the owners of the current step, although those of the next step are planned.
