@@ -14,12 +14,15 @@ double IntervalStats::loss_mean() const {
 double IntervalStats::samples_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
 Totals wait_totals(Store& store, IntervalStats const& mine, Stats const& stats) {
-  std::vector<std::int64_t> sums = to_terms(stats);
-  sums.insert(sums.end(), {mine.loss, mine.samples});
+  std::vector<std::int64_t> sums{mine.loss, mine.samples};
+  std::vector<std::int64_t> const traffic = to_terms(stats), keys = row_terms(stats, store.rank());
+  sums.insert(sums.end(), traffic.begin(), traffic.end());
+  sums.insert(sums.end(), keys.begin(), keys.end());
   store.wait_allreduce(sums);
-  std::size_t const counters = sums.size() - 2;
-  return {.interval = {.loss = sums[counters], .samples = sums[counters + 1], .seconds = mine.seconds},
-          .traffic_report = from_sums(std::span(sums).first(counters))};
+  std::span const all(sums);
+  return {.interval = {.loss = sums[0], .samples = sums[1], .seconds = mine.seconds},
+          .traffic_report = from_sums(all.subspan(2, traffic.size())),
+          .row_report = row_report_from(all.last(keys.size()))};
 }
 
 nlohmann::json to_json(StageTimes const& times) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpups/gpups.hpp"
+#include "trainer/row_report.hpp"
 #include "trainer/stage_times.hpp"
 #include "trainer/traffic_report.hpp"
 
@@ -25,8 +26,9 @@ struct IntervalStats {
 struct Totals {
   IntervalStats interval;
   TrafficReport traffic_report;
+  RowReport row_report;
 };
-// Sums `mine` and the traffic in `stats` over all ranks. Blocks. Collective.
+// Sums `mine`, and the traffic and the keys in `stats`, over all ranks. Blocks. Collective.
 Totals wait_totals(Store& store, IntervalStats const& mine, Stats const& stats);
 
 // Returns {"prepare": seconds, ...}.

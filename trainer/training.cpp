@@ -19,6 +19,7 @@ constexpr int kNewRunMicrobatches = 8;  // default for up to as many ranks
 // The largest numbers of ranks for which metrics.jsonl and summary.json list the traffic of each pair, because the list
 // grows with the square of the number of ranks.
 constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
+constexpr std::size_t kHottestRows = 20;  // in summary.json
 
 // Host memory takes pages only where it is used, and few pages of an array's block list and first block are used:
 // kUnused bytes of an array are not counted, but at least kLeast are.
@@ -232,7 +233,7 @@ void Training::wait_report() {
                       {"loss", *loss_},
                       {"samples_per_s", totals.interval.samples_per_s()},
                       {"train_seconds", seconds_before_ + watch_.seconds()}};
-  line.update(accounts_of(stats, totals.traffic_report));
+  line.update(accounts_of(stats, totals));
   if (!pairs.is_null()) line["pairs"] = pairs;
   folder_->add_metrics(line);
 }
@@ -307,8 +308,9 @@ bool Training::wait_finish() {
   return !stopped_;
 }
 
-nlohmann::json Training::accounts_of(Stats const& mine, TrafficReport const& traffic_report) {
-  nlohmann::json accounts = to_json(traffic_report);
+nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
+  nlohmann::json accounts = to_json(totals.traffic_report);
+  accounts.update(to_json(totals.row_report));
   accounts.update({{"stage_seconds", to_json(stages_)},
                    {"round_seconds", to_json(mine.round)},
                    {"wait_seconds", mine.wait_seconds},
@@ -318,13 +320,10 @@ nlohmann::json Training::accounts_of(Stats const& mine, TrafficReport const& tra
 
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
-  TrafficReport const traffic_report = wait_totals(store(), {}, mine).traffic_report;
+  Totals const totals = wait_totals(store(), {}, mine);
   nlohmann::json const pairs =
       store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
-  std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
-                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.late_keys),
-                           static_cast<std::int64_t>(mine.moved_rows)};
-  store().wait_allreduce(counts);
+  nlohmann::json const hottest_rows = wait_hottest_rows(store(), kHottestRows);
   std::uint64_t const hash = store().table_hash();
   double const seconds = seconds_before_ + watch_.seconds();
   nlohmann::json summary{{"finished", !stopped_},
@@ -338,20 +337,16 @@ nlohmann::json Training::wait_summary() {
                          {"ranks", store().ranks()},
                          {"device", to_string(store().options().device)},
                          {"microbatches", state_.microbatches},
-                         {"entries", counts[0]},
-                         {"distinct_keys", counts[1]},
-                         {"remote_keys", counts[2]},
-                         {"late_keys", counts[3]},
-                         {"moved_rows", counts[4]},
+                         {"hottest_rows", hottest_rows},
                          {"pairs", pairs},
                          {"versions", versions()}};
-  summary.update(accounts_of(mine, traffic_report));
+  summary.update(accounts_of(mine, totals));
   summary.update(data_.counts());
   if (task().dense() != nullptr) {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
     summary["dense_parameters"] = task().dense()->parameters().count();
   }
-  auto const sums = explain_sums(traffic_report);
+  auto const sums = explain_sums(totals.traffic_report);
   if (!sums.empty()) summary["allreduces"] = sums;
   if (loss_) summary["loss"] = *loss_;
   if (progressive_) summary["progressive"] = progressive_->json;

@@ -52,8 +52,8 @@ class Training {
   void wait_expire();
   void wait_validate();
   void wait_save();
-  // Returns the traffic, times and memory up to now, for metrics.jsonl and summary.json.
-  nlohmann::json accounts_of(Stats const& mine, TrafficReport const& traffic_report);
+  // Returns the traffic, keys, times and memory up to now, for metrics.jsonl and summary.json.
+  nlohmann::json accounts_of(Stats const& mine, Totals const& totals);
   nlohmann::json wait_summary();
   // Returns lines about the algorithms of the allreduces, on rank 0.
   std::vector<std::string> explain_sums(TrafficReport const& traffic_report);
