@@ -24,6 +24,7 @@ constexpr char kFooter[] =
     "  gpu_train nearest runs/wordnet dog.n.01\n"
     "  gpu_train predict runs/clicks today.tsv --out probabilities\n"
     "  gpu_train export runs/wordnet vectors --format npy\n"
+    "  gpu_train report runs/wordnet\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
     "eval, nearest, and export of a graph read the training data again: do not move its files.\n"
@@ -182,6 +183,9 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   export_
       ->add_option("--format", line.format, "NumPy files, or files of numbers that a JSON file describes; default: npy")
       ->type_name("npy|flat");
+  CLI::App* const report = app.add_subcommand("report", "Write plots of a run to an HTML file, and print its path");
+  positional(*report, "RUN_FOLDER", line.run_folder, "Folder of a run, which may be in progress")->required();
+  positional(*report, "FILE", line.out, "File to write; default: report.html in the folder of the run");
   CLI::App* const doctor = app.add_subcommand(
       "doctor", "Check machine and configuration before a run, and print problems and how to solve them");
   positional(*doctor, "CONFIG", line.config, "Configuration of the run; default: check the machine only");
@@ -189,7 +193,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   for (CLI::App* command : {train, eval, nearest, predict, export_, doctor}) settings.add_to(*command);
   conversion.add_to(*app.add_subcommand("convert", "Convert text of click data to the binary file that training maps"));
 
-  require_command(argc, argv, {"train", "eval", "nearest", "predict", "export", "convert", "doctor"});
+  require_command(argc, argv, {"train", "eval", "nearest", "predict", "export", "report", "convert", "doctor"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {

@@ -15,12 +15,12 @@ namespace gpups::tools {
 
 // A command with its arguments and options.
 struct CommandLine {
-  std::string command;  // "train", "eval", "nearest", "predict", "export", "convert" or "doctor"
+  std::string command;  // "train", "eval", "nearest", "predict", "export", "report", "convert" or "doctor"
   std::string config;   // of train and doctor; empty: doctor without a configuration
   bool resume = false;
-  std::string run_folder;  // of eval, nearest, predict and export
+  std::string run_folder;  // of eval, nearest, predict, export and report
   std::string file;        // of predict
-  std::string out;         // of predict and export; empty: standard output
+  std::string out;         // of predict, export and report; empty: standard output, or a file in the run's folder
   std::string format = "npy";
   std::string split = "test";
   std::vector<std::string> names;

@@ -26,6 +26,7 @@
 #include "trainer/export_run.hpp"
 #include "trainer/model_shape.hpp"
 #include "trainer/progress_reporter.hpp"
+#include "trainer/report/report.hpp"
 #include "trainer/run_folder_lock.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
@@ -119,6 +120,11 @@ void run_export(tools::CommandLine const& line) {
   trainer::export_run(line.run_folder, line.overrides, line.out, format);
 }
 
+void run_report(tools::CommandLine const& line) {
+  require_one_process(line);
+  tools::print_result(trainer::report::write_report(line.run_folder, line.out).string() + "\n");
+}
+
 void run_convert(tools::Conversion const& what) {
   trainer::Converted const done = trainer::convert_samples(what.text, what.binary, what.layout, what.options);
   for (std::string const& notice : done.notices) trainer::print_line(stderr, notice);
@@ -136,6 +142,7 @@ int run(int argc, char** argv) {
   if (line->command == "nearest") run_nearest(*line);
   if (line->command == "predict") run_predict(*line);
   if (line->command == "export") run_export(*line);
+  if (line->command == "report") run_report(*line);
   if (line->command == "convert") run_convert(*line->conversion);
   if (line->command == "doctor") return tools::wait_doctor(*line);
   return 0;

@@ -84,6 +84,7 @@ class GpuTrain(unittest.TestCase):
                                ("eval", ("default: test", "--split valid|test")),
                                ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
                                ("predict", ("FILE REQUIRED", "--out FILE")), ("export", ("--format npy|flat",)),
+                               ("report", ("RUN_FOLDER REQUIRED", "default: report.html in the folder")),
                                ("convert", ("TEXT REQUIRED", "--multi-hot NAMES ...")),
                                ("doctor", ("--run FOLDER", "CONFIG Configuration"))):
             done = self.run_it(command, "--help")
@@ -106,6 +107,12 @@ class GpuTrain(unittest.TestCase):
             self.assertEqual(json.loads(done.stdout), summary[split], done.stderr)
         done = self.run_it("nearest", "out", "e1", "e2", "--count", 3)
         self.assertEqual(len(done.stdout.splitlines()), 8, done.stderr)
+
+    def test_writes_a_report_of_a_run(self):
+        self.train("--run", "out")
+        self.assertEqual(self.run_it("report", "out").stdout, "out/report.html\n")
+        self.assertEqual(self.run_it("report", "out", "mine.html").stdout, "mine.html\n")
+        self.expect_one_line_error("nothing.html cannot be written", "report", "out", "missing/nothing.html")
 
     def test_converts_click_data(self):
         (self.folder / "clicks.tsv").write_text("1\t5\t\ta|b\tx\nbad\n0\t-1\t2\t\ty\n")

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a report, and pages of real runs.
+#include "trainer/report/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainer/train_fixture.hpp"
+#include "trainer/report/axis.hpp"
+#include "trainer/report/intervals.hpp"
+#include "trainer/report/svg.hpp"
+
+namespace gpups::trainer::report {
+namespace {
+
+using nlohmann::json;
+
+json line_at(std::int64_t step, std::uint64_t messages, std::uint64_t moves) {
+  return {{"step", step},
+          {"loss", static_cast<double>(step)},
+          {"entries", messages},
+          {"moved_rows", moves},
+          {"sent", {{"moves", 10 * moves}, {"messages", messages}}}};
+}
+
+TEST(ReportIntervals, AreDifferencesOfLines) {
+  auto const intervals = intervals_of({line_at(10, 100, 5), line_at(30, 300, 25)}, 80);
+  ASSERT_EQ(intervals.size(), 2U);
+  EXPECT_EQ(intervals[0].first, 0);
+  EXPECT_EQ(intervals[1].first, 10);
+  EXPECT_EQ(intervals[1].last, 30);
+  EXPECT_DOUBLE_EQ(intervals[0].per_step("moved_rows"), 0.5);
+  EXPECT_DOUBLE_EQ(intervals[1].per_step("sent.moves"), 10);
+}
+
+TEST(ReportIntervals, BeginAgainWhereARunWasResumed) {
+  std::vector<json> const reports{line_at(10, 100, 5), line_at(20, 40, 2)};
+  EXPECT_DOUBLE_EQ(intervals_of(reports, 80)[1].per_step("moved_rows"), 0.2);
+  EXPECT_DOUBLE_EQ(total_of(reports, nullptr).of("moved_rows"), 7);
+  EXPECT_DOUBLE_EQ(total_of(reports, line_at(20, 60, 3)).of("moved_rows"), 8) << "the summary is later";
+}
+
+TEST(ReportIntervals, AreJoinedIfThereAreMany) {
+  std::vector<json> reports;
+  for (std::int64_t i = 1; i <= 7; ++i) {
+    reports.push_back(line_at(10 * i, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(i * i)));
+  }
+  auto const intervals = intervals_of(reports, 3);
+  ASSERT_EQ(intervals.size(), 3U);
+  EXPECT_EQ(intervals[1].first, 30);
+  EXPECT_EQ(intervals[1].last, 60);
+  EXPECT_DOUBLE_EQ(intervals[1].counts.of("moved_rows"), 36 - 9);
+  EXPECT_DOUBLE_EQ(intervals[1].loss, 50) << "the mean over steps";
+  EXPECT_EQ(intervals[2].last, 70);
+  EXPECT_EQ(intervals[2].first, 60);
+}
+
+TEST(ReportIntervals, HaveNoOutliersOfAFewSteps) {
+  auto const intervals = intervals_of({line_at(50, 1, 50), line_at(52, 2, 60), line_at(100, 3, 100)}, 80);
+  ASSERT_EQ(intervals.size(), 2U);
+  EXPECT_EQ(intervals[0].last, 52);
+  EXPECT_DOUBLE_EQ(intervals[0].counts.of("moved_rows"), 60);
+}
+
+// 100 keys have another home. 60 of them were fetched, of which 20 moved, so a fetched row takes 8,000 / 40 bytes.
+TEST(ReportEstimate, CountsTheRowsThatHomesWouldSend) {
+  Counters const counts({{"remote_keys", 60},
+                         {"moved_rows", 20},
+                         {"remote_home_keys", 100},
+                         {"sent", {{"gradients", 5000}, {"refreshes", 2900}, {"late_fetches", 100}, {"moves", 3000}}}});
+  auto const estimate = estimate_of(counts);
+  ASSERT_TRUE(estimate);
+  EXPECT_DOUBLE_EQ(estimate->at_homes(counts), 20000);
+  EXPECT_DOUBLE_EQ(HomeEstimate::sent(counts), 11000);
+  EXPECT_FALSE(estimate_of(Counters({{"remote_keys", 20}, {"moved_rows", 20}, {"remote_home_keys", 9}})));
+  EXPECT_FALSE(estimate_of(Counters({{"remote_keys", 20}, {"moved_rows", 2}}))) << "a line of an earlier version";
+}
+
+TEST(ReportText, IsEscaped) {
+  EXPECT_EQ(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+  Svg svg(10, 10, "\"<b>\"");
+  svg.rect(0, 0, 1, 1, color(0), "<script>");
+  EXPECT_EQ(svg.finish().find("<b>"), std::string::npos);
+  EXPECT_EQ(svg.finish().find("<script>"), std::string::npos);
+}
+
+TEST(ReportAxis, HasRoundTicks) {
+  Axis const axis = axis_for(0, 856, 5);
+  EXPECT_EQ(axis.ticks(), (std::vector<double>{0, 200, 400, 600, 800, 1000}));
+  EXPECT_EQ(axis_for(0.31, 0.36, 5).ticks().size(), 6U);
+  EXPECT_EQ(axis_for(0.31, 0.36, 5).text(0.32, {}), "0.32");
+  EXPECT_EQ(axis_for(-3, 4, 4).ticks().front(), -4);
+  EXPECT_EQ(step_axis(1064, 6).high, 1064);
+  EXPECT_EQ(step_axis(1064, 6).ticks().back(), 1000);
+  EXPECT_EQ(step_axis(1, 6).ticks(), (std::vector<double>{0, 1}));
+  for (double const value : {0.0, 3.0, -2.0}) EXPECT_LT(axis_for(value, value, 5).low, axis_for(value, value, 5).high);
+}
+
+TEST(ReportText, NumbersHaveUnits) {
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(1234567), "1.23 MB");
+  EXPECT_EQ(count_text(1234567), "1,234,567");
+  EXPECT_EQ(count_text(-123), "-123");
+  EXPECT_EQ(percent_text(1, 8), "12 %");
+  EXPECT_EQ(percent_text(1, 80), "1.2 %");
+  EXPECT_EQ(percent_text(0, 0), "0 %");
+  EXPECT_EQ(axis_for(0, 2.5e6, 5).text(1.5e6, byte_unit(2.5e6)), "1.5");
+}
+
+class ReportTest : public TrainTest {
+ protected:
+  std::filesystem::path run_folder() const { return folder_.path() / "run"; }
+  std::string page() const { return page_of(read_run(run_folder())); }
+  // Adds text to metrics.jsonl.
+  void append(std::string const& text) const { std::ofstream(run_folder() / "metrics.jsonl", std::ios::app) << text; }
+  static std::string error_of(std::filesystem::path const& folder) {
+    try {
+      write_report(folder, {});
+    } catch (Error const& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
+  run("run", {"run.ranks=4", "placement.policy=adaptive", "run.report_every=2"});
+  std::string const moving = page();
+  for (char const* words : {"4 ranks", "The run has finished", "moves of rows", "Moved rows per step",
+                            "rank 3 to rank 0", "the policy moved it", "at homes (estimate)", "Rows by owner"}) {
+    EXPECT_NE(moving.find(words), std::string::npos) << words;
+  }
+  std::filesystem::remove_all(run_folder());
+  run("run", {"run.ranks=2"});
+  std::string const still = page();
+  for (char const* words : {"No row moves: placement.policy is static.", "so there is nothing to compare",
+                            "Uses are counted only where rows move"}) {
+    EXPECT_NE(still.find(words), std::string::npos) << words;
+  }
+  std::filesystem::remove_all(run_folder());
+  run("run", {"run.ranks=1"});
+  EXPECT_NE(page().find("There is one rank, which owns all rows."), std::string::npos);
+}
+
+TEST_F(ReportTest, ReadsRunsThatHaveNotEnded) {
+  run("run", {"run.ranks=2", "placement.policy=adaptive"});
+  std::filesystem::remove(run_folder() / "summary.json");
+  append("{\"step\": 99, \"los");
+  std::string const text = page();
+  EXPECT_NE(text.find("it has no summary of its end"), std::string::npos);
+  EXPECT_NE(text.find("The rows are in summary.json"), std::string::npos);
+  append("\n{\"step\": 100, \"loss\": 1}\n");
+  EXPECT_NE(error_of(run_folder()).find("only the last line may be incomplete"), std::string::npos);
+}
+
+TEST_F(ReportTest, LaterLinesReplaceLinesBeforeAResume) {
+  run("run", {"run.ranks=2", "train.steps=6", "run.report_every=2"});
+  append("{\"step\": 4, \"loss\": 1.5}\n");
+  auto const record = read_run(run_folder());
+  ASSERT_EQ(record.reports.size(), 2U);
+  EXPECT_EQ(record.reports.back().at("loss"), 1.5);
+}
+
+TEST_F(ReportTest, RejectsFoldersWithoutARun) {
+  EXPECT_NE(error_of(folder_.path()).find("config.toml does not exist"), std::string::npos);
+  run("run", {"train.steps=2"});
+  folder_.write("run/summary.json", "{}");
+  EXPECT_NE(error_of(run_folder()).find("is no summary of a run"), std::string::npos);
+  std::filesystem::remove(run_folder() / "summary.json");
+  append("{\"step\": 9, \"loss\": 1, \"owned_rows\": 7, \"received\": [1, 2]}\n");
+  EXPECT_NE(error_of(run_folder()).find("of a wrong type"), std::string::npos);
+  folder_.write("run/metrics.jsonl", "");
+  EXPECT_NE(error_of(run_folder()).find("no complete line with a loss"), std::string::npos);
+  std::filesystem::remove(run_folder() / "metrics.jsonl");
+  EXPECT_NE(error_of(run_folder()).find("cannot be read"), std::string::npos);
+}
+
+// Counters in lines and in the summary are sums over ranks, and rows have one owner each.
+TEST_F(ReportTest, LinesHaveTheCountersOfTheSummary) {
+  auto const summary = run("run", {"run.ranks=3", "placement.policy=adaptive"});
+  auto const last = lines("run", "owned_rows").back();
+  for (char const* key : {"entries", "distinct_keys", "remote_keys", "remote_home_keys", "moved_rows", "late_keys"}) {
+    EXPECT_EQ(last.at(key), summary.at(key)) << key;
+  }
+  EXPECT_GT(summary.at("remote_home_keys"), summary.at("remote_keys").get<int>() - summary.at("moved_rows").get<int>());
+  auto const owned = summary.at("owned_rows").get<std::vector<int>>();
+  EXPECT_EQ(owned.size(), 3U);
+  EXPECT_EQ(owned[0] + owned[1] + owned[2], 124) << "entities and relations";
+  EXPECT_EQ(summary.at("hottest_rows").size(), 20U);
+  EXPECT_EQ(summary.at("hottest_rows")[0].at("uses").size(), 3U);
+}
+
+}  // namespace
+}  // namespace gpups::trainer::report

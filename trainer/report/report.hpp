@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture of a run: one HTML file that needs no other file and no network.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trainer/report/run_record.hpp"
+
+namespace gpups::trainer::report {
+
+// Returns the page.
+std::string page_of(RunRecord const& run);
+
+// Writes the page of a run's folder to `file`; if that is empty, to report.html in the folder. Returns the path. Throws
+// Error if the folder has no run, or if the file cannot be written.
+std::filesystem::path write_report(std::filesystem::path const& folder, std::filesystem::path const& file);
+
+}  // namespace gpups::trainer::report
