@@ -24,12 +24,13 @@ namespace {
 
 struct Options {
   int ranks = 4;
-  std::int64_t lookahead = 16, warm_up = 4, steps = 10;
+  std::int64_t lookahead = 16, warm_up = 4, steps = 10, staleness = 0;
   std::size_t batch = 4096, features = 26, values = 10000000, dim = 64;
-  double exponent = 1.05, own = 0;
+  double exponent = 1.05, own = 0, replica_fraction = .1;
   float gradient_max = .005F;
   PlacementPolicy placement = PlacementPolicy::kStatic;
   Optimizer::Kind optimizer = Optimizer::Kind::kSgd;
+  RowCodec codec = RowCodec::kLossless;
 
   std::size_t entries() const { return batch * features; }
 };
@@ -107,10 +108,19 @@ struct TrainedRank {
 };
 
 TrainedRank train(Group const& group, Trace const& trace, std::vector<Key> const& all, Options const& o) {
-  Store store(group, {.device = Device::host(), .threads = 1, .placement = o.placement});
+  Store store(group, {.device = Device::host(),
+                      .threads = 1,
+                      .replica_fraction = o.replica_fraction,
+                      .placement = o.placement,
+                      .staleness = o.staleness});
+  RowCompression const codec{.codec = o.codec};
   // The index has room for replicas, so that it does not grow while memory is measured.
-  auto const table = store.add_table(
-      {.name = "values", .dim = o.dim, .optimizer = {.kind = o.optimizer}, .expected_rows = 2 * all.size()});
+  auto const table = store.add_table({.name = "values",
+                                      .dim = o.dim,
+                                      .optimizer = {.kind = o.optimizer},
+                                      .expected_rows = 2 * all.size(),
+                                      .gradient_compression = codec,
+                                      .refresh_compression = codec});
   Stream stream = store.make_stream();
   create_rows(store, stream, table, all, o.dim);
   test::Random random(number(group.rank()) + 1);
@@ -155,13 +165,14 @@ void run(Options const& o) {
               [&](Group const& group) { trained[number(group.rank())] = train(group, trace, all, o); });
   }
   std::vector<CountedSteps> counted;
-  std::uint64_t keys = 0, late_keys = 0, rows_reserved = 0, moved_rows = 0;
+  std::uint64_t keys = 0, late_keys = 0, rows_reserved = 0, moved_rows = 0, leased_keys = 0;
   for (auto const& rank : trained) {
     counted.push_back(rank.counted);
     keys += rank.counted.after.distinct_keys;
     rows_reserved += rank.counted.after.rows_reserved;
     late_keys += rank.counted.after.late_keys - rank.counted.before.late_keys;
     moved_rows += rank.counted.after.moved_rows - rank.counted.before.moved_rows;
+    leased_keys += rank.counted.after.leased_keys - rank.counted.before.leased_keys;
   }
   auto const sent = sent_per_step(counted, o.steps);
   // A round sends the gradients of its step and the values of the next one.
@@ -182,6 +193,7 @@ void run(Options const& o) {
       {"own", o.own},
       {"gradient_max", o.gradient_max},
       {"placement", name_of(o.placement)},
+      {"staleness", o.staleness},
       {"lookahead", o.lookahead},
       {"steps", o.steps},
       {"sent", sent},
@@ -192,6 +204,7 @@ void run(Options const& o) {
       {"ratio", (gradients + refreshes) / ((gradient_rows + refresh_rows) * bytes_of_row)},
       {"late_keys", late_keys},
       {"moved_rows", per_step(moved_rows)},
+      {"leased_keys", per_step(leased_keys)},
       {"bytes", sent_in_all},
       {"rows_reserved", rows_reserved},
       {"keys_announced", keys},
@@ -240,6 +253,15 @@ int main(int argc, char** argv) {
                                                           {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
                                                           {"adagrad", Optimizer::Kind::kAdagrad},
                                                           {"adam", Optimizer::Kind::kAdam}};
+  app.add_option("--staleness", o.staleness, "steps by which reads may be behind")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str();
+  app.add_option("--replica-fraction", o.replica_fraction, "most replicas that are kept, of the rows of a rank")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  std::map<std::string, gpups::RowCodec> const codecs{{"lossless", gpups::RowCodec::kLossless},
+                                                      {"fp16", gpups::RowCodec::kHalf}};
+  app.add_option("--codec", o.codec, "codec of gradients and values")->transform(CLI::CheckedTransformer(codecs));
   app.add_option("--optimizer", o.optimizer, "optimizer of the rows")->transform(CLI::CheckedTransformer(optimizers));
   CLI11_PARSE(app, argc, argv);
   try {

@@ -21,7 +21,10 @@ template <Space S>
 void run(Exec<S> ex, MarkReplicasOfAll const& all) {
   SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
                          [](MarkReplicas const& m) { return m.ids.size(); });
-  each_item(ex, list.segments(), [] GPUPS_FN(MarkReplicas const& m, std::size_t i) { *m.uses.row(m.ids[i]) = m.word; });
+  each_item(ex, list.segments(), [] GPUPS_FN(MarkReplicas const& m, std::size_t i) {
+    auto& word = *m.uses.row(m.ids[i]);
+    if (!m.skip_owned || word != kOwned) word = m.word;
+  });
 }
 
 template <Space S>

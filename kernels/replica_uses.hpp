@@ -33,6 +33,7 @@ struct MarkReplicas {
   Rows<std::uint32_t> uses;       // stride 1
   View<std::uint32_t const> ids;  // (n)
   std::uint32_t word;
+  bool skip_owned = false;  // owned rows stay owned
 };
 void mark_replicas(Stream& stream, std::span<MarkReplicas const> lists);
 inline void mark_replicas(Stream& stream, MarkReplicas const& list) { mark_replicas(stream, {&list, 1}); }

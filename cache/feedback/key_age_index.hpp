@@ -32,6 +32,9 @@ class KeyAgeIndex {
   // Writes the slot of keys[i] to slots[i]; new keys get a slot. Returns the new slots; their marks are 0.
   Array<std::uint32_t> wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> slots);
 
+  // Writes the slot of keys[i] to slots[i], or kNoRow. Queued on `stream`.
+  void find(Stream& stream, View<Key const> keys, View<std::uint32_t> slots) const { index_.find(stream, keys, slots); }
+
   // Returns the slots whose mark is at least `age` steps before `step`, ascending.
   Array<std::uint32_t> wait_list_aged(Stream& stream, kernels::ResidualMark mark, Clock step, std::uint32_t age) const;
   // Returns the slots of all keys, ascending.

@@ -71,7 +71,7 @@ void Engine::start(Clock first, StoreSchema const& schema) {
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   placement_.directories.resize(tables_.size());
-  executor_.set_policy(schema.policy);
+  executor_.set_policy(schema.policy, schema.staleness);
   started_ = true;
   schema_ = schema;
   progress_.start();
@@ -158,6 +158,9 @@ void Engine::write_stats(Stats& stats) const {
   stats.late_keys = late_keys_.load();
   stats.remote_keys = remote_keys_.load();
   stats.remote_home_keys = remote_home_keys_.load();
+  stats.leased_keys = leased_keys_.load();
+  stats.leased_steps = leased_steps_.load();
+  stats.leased_steps_max = leased_steps_max_.load();
   stats.moved_rows = moved_rows_.load();
   stats.rows_reserved = rows_reserved_.load();
   stats.owned_rows = owned_rows_.load();
@@ -180,6 +183,10 @@ void Engine::publish() {
   remote_keys_ = executor_.remote_keys();
   remote_home_keys_ = executor_.remote_home_keys();
   moved_rows_ = executor_.moved_rows();
+  auto const leased = executor_.leased().counts();
+  leased_keys_ = leased.reads;
+  leased_steps_ = leased.age;
+  leased_steps_max_ = leased.age_max;
 }
 
 void Engine::throw_if_rejected() {

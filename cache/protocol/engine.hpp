@@ -63,9 +63,12 @@ class Engine final : public comm::Channel {
   void end_step(BatchPtr batch, std::uint32_t signal);
   // For use in progress() only.
   RoundExecutor& executor() { return executor_; }
-  // See RoundExecutor::flush_residuals(). Does not block.
+  // See RoundExecutor::flush_residuals(), and LeasedBatches::send_all(). Do not block.
   void flush_residuals() {
     post([this] { executor_.flush_residuals(); });
+  }
+  void send_waiting_gradients() {
+    post([this] { executor_.leased().send_all(); });
   }
   // Returns the step before which all steps are complete on this rank.
   Clock complete() const { return Clock{complete_.load()}; }
@@ -138,7 +141,8 @@ class Engine final : public comm::Channel {
   std::atomic<std::int64_t> complete_ = 0;
   std::atomic<std::uint32_t> signals_ = 0;
   std::atomic<std::uint64_t> late_keys_ = 0, remote_keys_ = 0, remote_home_keys_ = 0, moved_rows_ = 0, steps_ = 0,
-                             rows_reserved_ = 0, owned_rows_ = 0, index_growths_ = 0;
+                             rows_reserved_ = 0, owned_rows_ = 0, index_growths_ = 0, leased_keys_ = 0,
+                             leased_steps_ = 0, leased_steps_max_ = 0;
 };
 
 }  // namespace gpups::cache

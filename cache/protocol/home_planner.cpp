@@ -66,7 +66,7 @@ std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
 // Returns true if batches are announced as far ahead of a step as they were for the step before. At the end of
 // training, fewer and fewer are.
 bool HomePlanner::sees_as_far(Clock clock) {
-  auto const ahead = std::distance(announced_.begin(), announced_.lower_bound(clock + kWindow));
+  auto const ahead = std::distance(announced_.begin(), announced_.lower_bound(clock + kPolicyWindow));
   return ahead >= std::exchange(steps_ahead_, ahead);
 }
 

@@ -3,9 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cache/protocol/countdown_callback.hpp"
+#include "cache/wire/key_coding.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
 #include "kernels/nvtx.hpp"
@@ -26,6 +28,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
       planner_(state_),
       router_(state_),
       intents_(state_, planner_),
+      leased_(state_),
       residuals_(state_, intents_),
       finder_(state_),
       gradients_(state_, residuals_),
@@ -36,13 +39,23 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
 
 // -- batches --
 
-void RoundExecutor::set_policy(PlacementPolicy policy) {
-  if (state_.ranks == 1 || policy == PlacementPolicy::kStatic) return;
+void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
+  if (state_.ranks == 1) return;
+  state_.staleness = staleness;
+  if (policy == PlacementPolicy::kStatic) return;
   state_.policy = policy;
   state_.placement.any_moved = true;
 }
 
-void RoundExecutor::announce(BatchPtr const& batch) {
+void RoundExecutor::announce(BatchPtr const& whole) {
+  if (state_.staleness == 0) return announce_rows(whole);
+  kernels::HostReads reads(state_.stream);
+  HostKeys const keys(*whole, reads);
+  reads.wait();
+  announce_rows(leased_.wait_divide(whole, keys));
+}
+
+void RoundExecutor::announce_rows(BatchPtr const& batch) {
   auto& placement = state_.placement;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
@@ -93,7 +106,8 @@ void RoundExecutor::check_ready(Clock clock) {
   auto const found = state_.batches.find(clock);
   if (found == state_.batches.end() || found->second.fetches > 0) return;
   if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
-  auto& batch = *found->second.batch;
+  auto& batch = state_.staleness == 0 ? *found->second.batch : leased_.join_rows(clock);
+  if (batch.ready) return;
   batch.ready_event = state_.stream.record();
   batch.ready = true;
   begin_round();  // its step may have ended already
@@ -150,9 +164,11 @@ void RoundExecutor::begin_round() {
     std::vector<std::uint32_t> wrong_numbers, bad_rows;
     reads.add<std::uint32_t>(batch->wrong_numbers.view(), wrong_numbers);
     reads.add<std::uint32_t>(batch->bad_rows.view(), bad_rows);
+    if (state_.staleness > 0) state_.current = leased_.wait_join_sums(*batch, report.rejection);
     gradients_.pack(reads);
     reads.wait();
-    report.rejection = rejection_of(*batch, wrong_numbers, bad_rows);
+    auto const rejection = rejection_of(*batch, wrong_numbers, bad_rows);
+    if (!rejection.empty()) report.rejection = rejection;
   }
   state_.round.end_step(report);
 }
@@ -232,8 +248,10 @@ void RoundExecutor::apply() {
     gradients_.wait_append(TableId{t}, table.lists);
     std::size_t const before = flushed.size();
     residuals_.wait_append(TableId{t}, table.lists, flushed);
-    // Flushed residuals are divided by the samples of this step or, if it has none, by those of the last step that had.
-    if (samples == 0 && flushed.size() > before) table.samples = residuals_.samples();
+    // Gradients that have waited are divided by the samples of this step or, if it has none, by those of the last step
+    // that had.
+    bool const have_waited = flushed.size() > before || state_.staleness > 0;
+    if (samples == 0 && have_waited) table.samples = residuals_.samples();
   }
   auto const bad_rows_there = TableShard::apply(state_.stream, tables, step);
   std::vector<std::uint32_t> bad_rows;
@@ -320,6 +338,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
   state_.batches.erase(step);
+  leased_.wait_end_step(step, !state_.round.all().rejection.empty());
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) part.end_step();
   }
@@ -346,13 +365,28 @@ void RoundExecutor::complete() {
 // -- checkpoints, and rows that are erased --
 
 void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {
-  residuals_.wait_drop(table, keys);
+  wait_drop_residuals(table, keys);
   values_.wait_drop(table, keys);
+}
+
+std::vector<Key> RoundExecutor::wait_residual_keys(TableId table) const {
+  auto keys = residuals_.wait_keys(table);
+  auto const waiting = leased_.wait_keys(table);
+  keys.insert(keys.end(), waiting.begin(), waiting.end());
+  sort_keys(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+void RoundExecutor::wait_drop_residuals(TableId table, View<Key const> keys) {
+  residuals_.wait_drop(table, keys);
+  leased_.wait_drop(table, keys);
 }
 
 ResidualFile RoundExecutor::wait_save_residuals() const {
   ResidualFile file;
   residuals_.wait_save(file);
+  leased_.wait_save(file);
   values_.wait_save(file);
   return file;
 }

@@ -13,6 +13,7 @@
 #include "cache/protocol/home_planner.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/late_fetches.hpp"
+#include "cache/protocol/leased_batches.hpp"
 #include "cache/protocol/move_exchange.hpp"
 #include "cache/protocol/residual_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
@@ -29,8 +30,8 @@ class RoundExecutor {
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
                 Directories& placement);
-  // Sets when rows move. Call it before the first batch.
-  void set_policy(PlacementPolicy policy);
+  // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch.
+  void set_policy(PlacementPolicy policy, std::int64_t staleness);
 
   // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
   // fetches the values of the rows that this rank does not own at once (late fetch).
@@ -48,13 +49,14 @@ class RoundExecutor {
 
   // Makes the step that ends next send all residuals of gradients to the owners; see Store::flush_residuals().
   void flush_residuals() { flush_residuals_ = true; }
+  LeasedBatches& leased() { return leased_; }
 
   // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
-  // Returns the keys of this rank's residuals of gradients, ascending. Call it between steps.
-  std::vector<Key> wait_residual_keys(TableId table) const { return residuals_.wait_keys(table); }
+  // Returns the keys of this rank's residuals of gradients and of gradients that wait, ascending. Call it between steps.
+  std::vector<Key> wait_residual_keys(TableId table) const;
   // Drops the residuals of these keys, and keeps mirrors. keys: distinct. Call it between steps.
-  void wait_drop_residuals(TableId table, View<Key const> keys) { residuals_.wait_drop(table, keys); }
+  void wait_drop_residuals(TableId table, View<Key const> keys);
   // Returns true if a rank may have restored residuals of the table that no step has added. Equal on all ranks.
   bool has_restored_residuals(TableId table) const { return residuals_.has_restored(table); }
   // Keeps residuals, and drops mirrors, of rows that move to rank `to`. keys: distinct. Call it between steps.
@@ -89,6 +91,7 @@ class RoundExecutor {
     bool flush_residuals;
   };
 
+  void announce_rows(BatchPtr const& batch);
   void begin_round();
   void send_gradient_phase();
   void receive_gradient_phase(Rank from, Message const& message);
@@ -106,6 +109,7 @@ class RoundExecutor {
   HomePlanner planner_;
   BatchRouter router_;
   IntentExchange intents_;
+  LeasedBatches leased_;
   ResidualExchange residuals_;
   RowFinder finder_;
   GradientExchange gradients_;

@@ -140,6 +140,7 @@ struct RoundState {
   TableShards& tables;
   Directories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
+  std::int64_t staleness = 0;  // the most steps by which a read may be behind; 0 in a group of one rank
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};                  // the batch whose round is in progress; null if the step has none

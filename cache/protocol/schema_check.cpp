@@ -98,6 +98,7 @@ std::string encode_schema(StoreSchema const& store, TableShards const& tables) {
   comm::Writer writer;
   writer.put_text(fmt::to_string(store.seed));
   writer.put_text(name_of(store.policy));
+  writer.put_text(fmt::to_string(store.staleness));
   writer.put_text(fmt::to_string(tables.size()));
   for (auto const& table : tables) {
     writer.put_text(table->options().name);
@@ -111,6 +112,7 @@ void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, 
   comm::Reader reader(schema);
   compare(me, from, "a seed", fmt::to_string(store.seed), reader.get_text());
   compare(me, from, "a placement policy", name_of(store.policy), reader.get_text());
+  compare(me, from, "a staleness", fmt::to_string(store.staleness), reader.get_text());
   compare(me, from, "a number of tables", fmt::to_string(tables.size()), reader.get_text());
   for (std::size_t t = 0; t < tables.size(); ++t) {
     auto const& options = tables[t]->options();

@@ -16,6 +16,7 @@ namespace gpups::cache {
 struct StoreSchema {
   std::uint64_t seed = 0;
   PlacementPolicy policy = PlacementPolicy::kStatic;
+  std::int64_t staleness = 0;
 };
 
 // Returns the body of a kSchema message.

@@ -141,10 +141,21 @@ class TableShard {
   // Drops replicas that no announced step uses, in tables that have more of them than their budget: first those whose
   // last use is the longest ago. step: the last complete step.
   static void wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step);
-  // Drops all replicas. REQUIRES: no batch uses them.
+  // Drops all replicas that are not pinned until a step after `step`. REQUIRES: no batch uses them.
   void wait_drop_replicas(Stream& stream, Clock step);
-  // Returns the most replicas that are kept for later steps.
+  // Returns the most replicas that are kept for later steps, and the most of these that may be pinned.
   std::size_t replica_budget() const;
+  std::size_t pin_budget() const { return replica_budget() / 2; }
+
+  // Keeps replicas until step `clock`, whatever the budget. Rows among them that this rank owns do not change. Queued on
+  // `stream`.
+  struct Pin {
+    TableShard* shard;
+    View<std::uint32_t const> ids;
+  };
+  static void pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock);
+  // Writes the row numbers of keys that have rows or replicas to `ids`. Queued on `stream`.
+  static void find(Stream& stream, std::span<ShardKeys const> parts);
 
   // Sets the bits of the owned rows that exist. The others have initial values.
   kernels::MarkExisting mark_existing(View<std::uint32_t const> ids, View<std::uint32_t> bitmap) const {

@@ -49,6 +49,19 @@ void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> 
   }
 }
 
+void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock) {
+  std::vector<kernels::MarkReplicas> marks;
+  for (auto const& [shard, ids] : pins) {
+    marks.push_back(
+        {.uses = shard->uses_.ref(), .ids = ids, .word = kernels::replica_word(clock), .skip_owned = true});
+  }
+  kernels::mark_replicas(stream, marks);
+}
+
+void TableShard::find(Stream& stream, std::span<ShardKeys const> parts) {
+  kernels::KeyIndex::find(stream, searches_of(parts));
+}
+
 kernels::InitRows TableShard::init_values(View<std::uint32_t const> ids) {
   return {.ids = ids,
           .keys = {},

@@ -19,6 +19,7 @@ constexpr std::size_t kCapacityRowsMax = std::size_t{1} << 30;
 constexpr std::size_t kDictionaryMax = std::size_t{1} << 30;
 constexpr std::size_t kRankRowsMax = (std::size_t{1} << 31) - 1;  // row numbers have 31 bits
 constexpr std::size_t kNameBytesMax = 1024;
+constexpr std::int64_t kStalenessMax = 65536;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 53;  // steps are counted exactly by a double
 
 // Throws Error for invalid options of one direction. which: "gradients" or "refreshes", for messages.
@@ -103,6 +104,9 @@ void check_store(StoreOptions const& options) {
                 "StoreOptions::placement has the number {} (there is no such policy): use an enumerator of "
                 "PlacementPolicy",
                 static_cast<int>(options.placement));
+  GPUPS_REQUIRE(options.staleness >= 0 && options.staleness <= kStalenessMax,
+                "StoreOptions::staleness is {} (it is a number of steps): give 0 to {}", options.staleness,
+                kStalenessMax);
   kernels::require_timeout(options.wait_timeout_s, "StoreOptions::wait_timeout_s (cluster.wait_timeout_s)");
 }
 

@@ -25,7 +25,7 @@ Store::Impl::Impl(Group const& group, StoreOptions const& options)
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
-  if (!engine_.started()) engine_.start(clock_, {options_.seed, options_.placement});
+  if (!engine_.started()) engine_.start(clock_, {options_.seed, options_.placement, options_.staleness});
   return engine_;
 }
 

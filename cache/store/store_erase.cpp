@@ -106,7 +106,8 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
   std::uint64_t mine = 0;
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
     engine_.wait_invoke([&](Stream& own) {
-      for (auto const& table : engine_.tables()) table->wait_drop_replicas(own, engine_.complete());
+      engine_.executor().leased().clear();
+      for (auto const& table : engine_.tables()) table->wait_drop_replicas(own, engine_.complete() + options_.staleness);
     });
     mine = change();
     return std::string();
@@ -125,7 +126,7 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
 bool Store::Impl::wait_may_have_residuals(TableId table) {
   bool restored = false;
   engine_.wait_invoke([&](Stream&) { restored = engine_.executor().has_restored_residuals(table); });
-  return restored || shard(table).options().gradient_compression.enabled();
+  return restored || options_.staleness > 0 || shard(table).options().gradient_compression.enabled();
 }
 
 void Store::Impl::wait_drop_residuals_without_rows(TableId table) {

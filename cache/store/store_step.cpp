@@ -312,7 +312,18 @@ void Store::wait_applied() {
   engine.throw_if_rejected();
 }
 
-void Store::flush_residuals() { impl_->engine().flush_residuals(); }
+void Store::flush_residuals() {
+  auto& engine = impl_->engine();
+  engine.flush_residuals();
+  if (impl_->options_.staleness == 0) return;
+  engine.send_waiting_gradients();
+  {
+    std::lock_guard lock(impl_->mutex_);
+    if (impl_->prepared_.contains(impl_->clock_)) return;
+  }
+  auto& stream = impl_->main_stream_;
+  push(stream, prepare(stream, clock(), {}, 0), {});
+}
 
 void Store::throw_if_failed() { impl_->engine().throw_if_failed(); }
 

@@ -61,6 +61,12 @@ struct StoreOptions {
   double replica_fraction = 0.1;
   // When rows move to the ranks that use them, while training; equal on all ranks.
   PlacementPolicy placement = PlacementPolicy::kStatic;
+  // Bounded staleness: the most steps by which a read of a row that another rank owns may be behind, and for which this
+  // rank's gradient of such a row may wait; equal on all ranks. 0: none, all ranks together compute what one rank would.
+  // Above 0, a batch reads the replica of a row without asking its owner while the replica is young enough, and only as
+  // many rows are kept so as fit into half of replica_fraction. Rows may then depend on how far ahead batches are
+  // prepared.
+  std::int64_t staleness = 0;
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().
   double wait_timeout_s = 300;
@@ -255,8 +261,10 @@ class Store {
 
   // Flushes this rank's residuals with the step that ends next: sends all residuals of its gradients to the owners,
   // exactly (TableOptions::gradient_compression). In the same round, sends all changes of its own rows to the ranks
-  // that read them in the next step, regardless of the filter (TableOptions::refresh_compression). Checkpoints and
-  // evaluation do not need this call. Does not block.
+  // that read them in the next step, regardless of the filter (TableOptions::refresh_compression). With
+  // StoreOptions::staleness, gradients that wait are sent too: with the step that ends next if no batch is prepared for
+  // it, else with the batch that is prepared next. Checkpoints do not need this call; with staleness, evaluation after
+  // training does. Does not block.
   void flush_residuals();
 
   // Returns the union of the bits that all ranks passed to the last advance_clock(). REQUIRES: wait_applied() or

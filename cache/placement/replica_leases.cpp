@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/placement/replica_leases.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace gpups::cache {
+
+std::vector<std::uint32_t> ReplicaLeases::ids_of(View<Key const> keys) {
+  std::vector<std::uint32_t> ids(keys.size());
+  index_.wait_find_or_insert(host_, keys, {ids.data(), ids.size(), Device::host()});
+  records_.resize(index_.ids_end());
+  return ids;
+}
+
+// Begins a new lease, if there may be another one. The record may have one that has not ended.
+ReplicaUse ReplicaLeases::refresh(std::uint32_t id, Clock step, std::size_t leases_max) {
+  auto& record = records_[id];
+  bool const is_known = record.refreshed >= Clock{0};
+  if (record.leased) --leases_;
+  bool const leased = leases_ < (is_known ? leases_max : leases_max / 4 * 3);
+  leases_ += leased ? 1 : 0;
+  record = {.refreshed = step, .occurrences = 0, .leased = leased, .waits = false};
+  ended_[step + staleness_ + 1].push_back(id);
+  return leased ? ReplicaUse::kRefreshAndLease : ReplicaUse::kRefresh;
+}
+
+std::vector<ReplicaUse> ReplicaLeases::plan(View<Key const> keys, std::span<std::uint32_t> occurrences, Clock step,
+                                            std::size_t leases_max) {
+  auto const ids = ids_of(keys);
+  std::vector<ReplicaUse> uses(keys.size(), ReplicaUse::kRefresh);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto& record = records_[ids[i]];
+    bool const is_refreshed = record.refreshed == step || record.earlier == step;
+    if (is_refreshed || (record.leased && record.refreshed < step && step <= record.refreshed + staleness_)) {
+      uses[i] = ReplicaUse::kLeased;
+      record.waits = true;
+      record.occurrences += occurrences[i];
+      auto const age = is_refreshed ? 0 : static_cast<std::uint64_t>(step - record.refreshed);
+      counts_ = {counts_.reads + 1, counts_.age + age, std::max(counts_.age_max, age)};
+    } else if (record.refreshed > step) {
+      record.earlier = step;
+    } else {
+      occurrences[i] += record.occurrences;
+      uses[i] = refresh(ids[i], step, leases_max);
+    }
+  }
+  return uses;
+}
+
+// Plans a refresh, unless the batch of the step has one already.
+void ReplicaLeases::take(std::uint32_t id, Clock step, std::size_t leases_max, std::vector<DueRow>& due) {
+  auto& record = records_[id];
+  if (record.refreshed == step || record.earlier == step) return;
+  DueRow row{.key = Key{*index_.keys().row(id)}, .occurrences = std::exchange(record.occurrences, 0)};
+  record.waits = false;
+  if (record.refreshed < step) {
+    row.use = refresh(id, step, leases_max);
+  } else {
+    record.earlier = step;
+  }
+  due.push_back(row);
+}
+
+std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all, std::size_t leases_max) {
+  std::vector<DueRow> due;
+  std::vector<std::uint32_t> unused;
+  while (!ended_.empty() && ended_.begin()->first <= step) {
+    auto const [end, ids] = std::move(*ended_.begin());
+    ended_.erase(ended_.begin());
+    for (auto const id : ids) {
+      auto& record = records_[id];
+      if (record.refreshed < Clock{0} || record.refreshed + staleness_ + 1 != end) continue;  // renewed
+      if (record.waits) {
+        take(id, step, leases_max, due);
+      } else {
+        if (record.leased) --leases_;
+        record = {};
+        unused.push_back(id);
+      }
+    }
+  }
+  index_.wait_erase_ids(host_, View<std::uint32_t const>(unused));
+  for (auto const id : ids_of(View<Key const>(overdue_))) take(id, step, leases_max, due);
+  overdue_.clear();
+  for (std::uint32_t id = 0; all && id < records_.size(); ++id) {
+    if (records_[id].waits) take(id, step, leases_max, due);
+  }
+  return due;
+}
+
+void ReplicaLeases::clear() {
+  for (std::uint32_t id = 0; id < records_.size(); ++id) {
+    if (records_[id].waits) overdue_.push_back(Key{*index_.keys().row(id)});
+  }
+  index_ = kernels::KeyIndex(Device::host(), 0, kernels::Growth::kByMoving);
+  records_.clear();
+  ended_.clear();
+  leases_ = 0;
+}
+
+void ReplicaLeases::drop(std::vector<Key> const& keys) {
+  std::set<Key> const dropped(keys.begin(), keys.end());
+  std::erase_if(overdue_, [&](Key key) { return dropped.contains(key); });
+}
+
+}  // namespace gpups::cache

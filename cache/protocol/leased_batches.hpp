@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounded staleness: batches of which some rows are read from replicas as they are.
+//
+// A batch is divided when it is announced. The protocol sees a batch with the rows to be refreshed, and with rows whose
+// gradients have waited long enough; it is announced, exchanged and applied like any other. The other rows are read
+// from this rank's replicas, and their gradients wait on this rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/feedback/waiting_sums.hpp"
+#include "cache/placement/replica_leases.hpp"
+#include "cache/protocol/round_state.hpp"
+
+namespace gpups::cache {
+
+// Divides the batches of this rank, and joins the rows and the sums of their parts. For the thread that makes progress.
+// Functions with `wait` in their names block until the stream is done.
+class LeasedBatches {
+ public:
+  // `state` must outlive this object.
+  explicit LeasedBatches(RoundState& state) : state_(state) {}
+
+  // Returns the batch to announce instead of `whole`.
+  BatchPtr wait_divide(BatchPtr const& whole, HostKeys const& keys);
+  // Makes the rows of the whole batch readable, and returns it. REQUIRES: the announced rows are here, and the step
+  // before is complete. Queued on the stream.
+  PreparedBatch::Impl& join_rows(Clock clock);
+  // Returns the announced batch, with its sums and those that have waited. Sets `error` if a sum is too large.
+  BatchPtr wait_join_sums(PreparedBatch::Impl const& whole, std::string& error);
+  // Ends the step of a batch: keeps the gradients of leased uses, and drops those that were sent. rejected: keeps what
+  // has waited, and drops the gradients of the step.
+  void wait_end_step(Clock clock, bool rejected);
+
+  // Makes the next batch that is announced send all gradients that wait.
+  void send_all() { send_all_ = true; }
+  // Ends all leases, because rows have changed or moved. Call it while no batch is announced.
+  void clear();
+  // Return the keys whose gradients wait, and drop some. Call them between steps.
+  std::vector<Key> wait_keys(TableId table) const;
+  void wait_drop(TableId table, View<Key const> keys);
+  // Adds the gradients that wait to this rank's file of a checkpoint. Call it between steps.
+  void wait_save(ResidualFile& file) const;
+
+  // Returns the planned uses of replicas that are read as they are, in all tables.
+  ReplicaLeases::Counts counts() const;
+
+ private:
+  struct DividedPart {
+    Array<std::uint32_t> whole_rows, announced_rows;  // (k): the same rows in the two batches
+    Array<std::uint32_t> leased_rows, leased_ids;     // rows of the whole batch that are read as they are
+    Array<Key> leased_keys;
+    Array<std::uint32_t> begun;  // announced rows with which a lease begins
+  };
+  struct DividedBatch {
+    BatchPtr whole, announced;
+    std::vector<DividedPart> parts{};
+    std::vector<std::vector<Key>> taken{};  // by part of the announced batch: keys with sums that have waited
+  };
+  struct AnnouncedRows;
+  AnnouncedRows wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, DividedPart& divided);
+  void take_due(TableId table, Clock clock, AnnouncedRows& rows);
+  std::shared_ptr<BatchPattern::Impl> make_pattern(BatchPattern::Impl const& whole,
+                                                   std::vector<AnnouncedRows> const& parts);
+  std::vector<ReplicaUse> plan(TableId table, View<Key const> keys, Rank home, Clock clock,
+                               std::span<std::uint32_t> occurrences);
+  ReplicaLeases& leases(TableId table);
+  WaitingSums& sums(TableId table);
+
+  RoundState& state_;
+  bool send_all_ = false;
+  std::map<TableId, ReplicaLeases> leases_;
+  std::map<TableId, WaitingSums> sums_;
+  std::map<Clock, DividedBatch> batches_;
+};
+
+}  // namespace gpups::cache
