@@ -145,6 +145,7 @@ struct PlacementConfig {
   std::string initial = "hash";
   std::string policy = "static";
   double replica_fraction = 0.1;
+  std::int64_t staleness = 0;
   std::int64_t trace_steps = 0;  // 0: no trace
 };
 

@@ -81,6 +81,9 @@ std::vector<Field> placement_fields() {
           "rows of other ranks that a rank keeps between steps, as a fraction of its own rows; at least those of "
           "four steps, or with 0 none")
           .range(0, 1),
+      FieldBuilder("placement", "staleness", kPlacement<&P::staleness>,
+                   "steps by which reads of other ranks' rows may be behind, and their gradients may wait; 0: none")
+          .range(0, 65536),
       FieldBuilder("placement", "trace_steps", kPlacement<&P::trace_steps>,
                    "steps after the start or a resume whose keys are recorded for the program replay; 0: none")
           .range(0, kMost53),

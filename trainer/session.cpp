@@ -29,6 +29,7 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .seed = static_cast<std::uint64_t>(config.train.seed),
                       .replica_fraction = config.placement.replica_fraction,
                       .placement = placement_policy(config.placement.policy),
+                      .staleness = config.placement.staleness,
                       .wait_timeout_s = config.cluster.wait_timeout_s});
   for (TableOptions table : task->tables()) {
     table.gradient_compression = row_compression(config.gradient_compression, table.dim);

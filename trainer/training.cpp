@@ -153,6 +153,7 @@ void Training::wait_train() {
     trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
                    describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
   }
+  if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
   watch_.start();
   for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
   store().wait_applied();

@@ -21,21 +21,22 @@ ReplicaUse ReplicaLeases::refresh(std::uint32_t id, Clock step, std::size_t leas
   if (record.leased) --leases_;
   bool const leased = leases_ < (is_known ? leases_max : leases_max / 4 * 3);
   leases_ += leased ? 1 : 0;
-  record = {.refreshed = step, .occurrences = 0, .leased = leased, .waits = false};
+  record = {.refreshed = step, .occurrences = 0, .waiting = 0, .leased = leased};
   ended_[step + staleness_ + 1].push_back(id);
   return leased ? ReplicaUse::kRefreshAndLease : ReplicaUse::kRefresh;
 }
 
 std::vector<ReplicaUse> ReplicaLeases::plan(View<Key const> keys, std::span<std::uint32_t> occurrences, Clock step,
-                                            std::size_t leases_max) {
+                                            std::size_t leases_max, bool refresh_all) {
   auto const ids = ids_of(keys);
   std::vector<ReplicaUse> uses(keys.size(), ReplicaUse::kRefresh);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto& record = records_[ids[i]];
     bool const is_refreshed = record.refreshed == step || record.earlier == step;
-    if (is_refreshed || (record.leased && record.refreshed < step && step <= record.refreshed + staleness_)) {
+    bool const is_leased = record.leased && record.refreshed < step && step <= record.refreshed + staleness_;
+    if (is_refreshed || (is_leased && !refresh_all)) {
       uses[i] = ReplicaUse::kLeased;
-      record.waits = true;
+      ++record.waiting;
       record.occurrences += occurrences[i];
       auto const age = is_refreshed ? 0 : static_cast<std::uint64_t>(step - record.refreshed);
       counts_ = {counts_.reads + 1, counts_.age + age, std::max(counts_.age_max, age)};
@@ -54,7 +55,7 @@ void ReplicaLeases::take(std::uint32_t id, Clock step, std::size_t leases_max, s
   auto& record = records_[id];
   if (record.refreshed == step || record.earlier == step) return;
   DueRow row{.key = Key{*index_.keys().row(id)}, .occurrences = std::exchange(record.occurrences, 0)};
-  record.waits = false;
+  record.waiting = 0;
   if (record.refreshed < step) {
     row.use = refresh(id, step, leases_max);
   } else {
@@ -72,7 +73,7 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
     for (auto const id : ids) {
       auto& record = records_[id];
       if (record.refreshed < Clock{0} || record.refreshed + staleness_ + 1 != end) continue;  // renewed
-      if (record.waits) {
+      if (record.waiting > 0) {
         take(id, step, leases_max, due);
       } else {
         if (record.leased) --leases_;
@@ -85,14 +86,24 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
   for (auto const id : ids_of(View<Key const>(overdue_))) take(id, step, leases_max, due);
   overdue_.clear();
   for (std::uint32_t id = 0; all && id < records_.size(); ++id) {
-    if (records_[id].waits) take(id, step, leases_max, due);
+    if (records_[id].waiting > 0) take(id, step, leases_max, due);
   }
   return due;
 }
 
+void ReplicaLeases::applied(View<Key const> keys, Clock step) {
+  std::vector<std::uint32_t> ids(keys.size());
+  index_.find(host_, keys, {ids.data(), ids.size(), Device::host()});
+  for (auto const id : ids) {
+    if (id == kernels::kNoRow) continue;
+    auto& record = records_[id];
+    if (record.refreshed < step && record.waiting > 0) --record.waiting;  // else the use is of an earlier lease
+  }
+}
+
 void ReplicaLeases::clear() {
   for (std::uint32_t id = 0; id < records_.size(); ++id) {
-    if (records_[id].waits) overdue_.push_back(Key{*index_.keys().row(id)});
+    if (records_[id].waiting > 0) overdue_.push_back(Key{*index_.keys().row(id)});
   }
   index_ = kernels::KeyIndex(Device::host(), 0, kernels::Growth::kByMoving);
   records_.clear();

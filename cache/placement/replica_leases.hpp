@@ -37,9 +37,10 @@ class ReplicaLeases {
   // Decides how the batch of `step` uses each key. If it has been called for the batch before, for another part, keys
   // that the batch refreshes already are leased. keys: (n), distinct, on the host. occurrences: (n), entries of each key;
   // those of leased uses are added to the next refresh of the row. leases_max: the most leases at a time; rows that
-  // have not been used recently get only three quarters of them.
+  // have not been used recently get only three quarters of them. refresh_all: no use is leased, unless the batch
+  // refreshes the row already.
   std::vector<ReplicaUse> plan(View<Key const> keys, std::span<std::uint32_t> occurrences, Clock step,
-                               std::size_t leases_max);
+                               std::size_t leases_max, bool refresh_all = false);
 
   // A row whose gradients are sent with a batch although no sample of it uses the row.
   struct DueRow {
@@ -51,6 +52,8 @@ class ReplicaLeases {
   // after plan() for all keys of the batch. all: plans one for all rows with waiting gradients.
   std::vector<DueRow> take_due(Clock step, bool all, std::size_t leases_max);
 
+  // Tells that the gradients of leased uses in the batch of `step` do not wait, because this rank owns the rows.
+  void applied(View<Key const> keys, Clock step);
   // Makes keys due whose gradients were not applied, because the step was rejected.
   void retry(std::vector<Key> const& keys) { overdue_.insert(overdue_.end(), keys.begin(), keys.end()); }
   // Ends all leases. Gradients that wait are due.
@@ -71,8 +74,8 @@ class ReplicaLeases {
     Clock refreshed{-1};  // -1: the record is free
     Clock earlier{-1};    // a step before `refreshed` whose batch was planned later
     std::uint32_t occurrences = 0;
+    std::uint32_t waiting = 0;  // leased uses whose gradients may wait
     bool leased = false;
-    bool waits = false;  // gradients of leased uses
   };
   std::vector<std::uint32_t> ids_of(View<Key const> keys);
   ReplicaUse refresh(std::uint32_t id, Clock step, std::size_t leases_max);

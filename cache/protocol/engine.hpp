@@ -63,12 +63,12 @@ class Engine final : public comm::Channel {
   void end_step(BatchPtr batch, std::uint32_t signal);
   // For use in progress() only.
   RoundExecutor& executor() { return executor_; }
-  // See RoundExecutor::flush_residuals(), and LeasedBatches::send_all(). Do not block.
+  // See RoundExecutor::flush_residuals() and LeasedBatches::synchronize(). Do not block.
   void flush_residuals() {
     post([this] { executor_.flush_residuals(); });
   }
-  void send_waiting_gradients() {
-    post([this] { executor_.leased().send_all(); });
+  void synchronize(Clock clock) {
+    post([this, clock] { executor_.leased().synchronize(clock); });
   }
   // Returns the step before which all steps are complete on this rank.
   Clock complete() const { return Clock{complete_.load()}; }

@@ -4,12 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <tuple>
+#include <deque>
 #include <utility>
 
 #include "cache/wire/no_bad_row.hpp"
 #include "kernels/gather_elements.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/replica_uses.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/upload.hpp"
 
@@ -42,8 +43,9 @@ std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys,
   std::vector<ReplicaUse> uses(keys.size(), ReplicaUse::kRefresh);
   if (home == state_.me && !state_.placement.any_moved) return uses;
   auto& of_table = leases(table);
+  bool const all = synchronized_.contains(clock);
   std::size_t const leases_max = state_.table(table).pin_budget();
-  if (home != state_.me) return of_table.plan(keys, occurrences, clock, leases_max);
+  if (home != state_.me) return of_table.plan(keys, occurrences, clock, leases_max, all);
   auto const owners = state_.placement.directories[number(table)].owners(keys, home, clock);
   for (bool const is_there : {false, true}) {
     std::vector<std::uint32_t> places, counts;
@@ -54,7 +56,7 @@ std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys,
       some.push_back(keys[i]);
       counts.push_back(occurrences[i]);
     }
-    auto const planned = of_table.plan(View<Key const>(some), counts, clock, is_there ? 0 : leases_max);
+    auto const planned = of_table.plan(View<Key const>(some), counts, clock, is_there ? 0 : leases_max, all);
     for (std::size_t i = 0; i < places.size(); ++i) {
       uses[places[i]] = planned[i];
       occurrences[places[i]] = counts[i];
@@ -100,7 +102,7 @@ LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& p
 
 // Adds the rows whose gradients have waited long enough.
 void LeasedBatches::take_due(TableId table, Clock clock, AnnouncedRows& rows) {
-  for (auto const& due : leases(table).take_due(clock, send_all_, state_.table(table).pin_budget())) {
+  for (auto const& due : leases(table).take_due(clock, synchronized_.contains(clock), state_.table(table).pin_budget())) {
     auto const home = kernels::home_of(due.key, static_cast<std::uint32_t>(state_.ranks));
     rows.of_home[home].push_back(
         {due.key, AnnouncedRows::kNone, due.occurrences, due.use == ReplicaUse::kRefreshAndLease});
@@ -161,7 +163,7 @@ BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys)
         std::all_of(parts.back().of_home.begin(), parts.back().of_home.end(), [](auto const& rows) { return rows.empty(); });
     if (is_new && is_empty) parts.pop_back();
   }
-  send_all_ = false;
+  synchronized_.erase(clock);
   divided.parts.resize(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::vector<std::uint32_t> whole_rows, announced_rows, begun;
@@ -218,10 +220,69 @@ PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
 
 // -- its step --
 
+// Divides the leased rows into those that this rank owns in the step, and replicas.
+void LeasedBatches::wait_find_owned(DividedBatch& divided) {
+  auto& stream = state_.stream;
+  kernels::HostReads reads(stream);
+  struct LeasedRows {
+    Array<std::uint32_t> words_there;
+    std::vector<std::uint32_t> words, rows, ids;
+    std::vector<Key> keys;
+  };
+  std::deque<LeasedRows> all;
+  for (std::size_t p = 0; p < divided.whole->parts.size(); ++p) {
+    auto& part = divided.parts[p];
+    auto& leased = all.emplace_back();
+    leased.words_there = Array<std::uint32_t>(stream.device(), part.leased_ids.size());
+    state_.table(divided.whole->parts[p].table).read_uses(stream, part.leased_ids, leased.words_there);
+    reads.add<std::uint32_t>(leased.words_there.view(), leased.words);
+    reads.add<std::uint32_t>(part.leased_rows.view(), leased.rows);
+    reads.add<std::uint32_t>(part.leased_ids.view(), leased.ids);
+    reads.add<Key>(part.leased_keys.view(), leased.keys);
+  }
+  reads.wait();
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    std::vector<std::uint32_t> owned_rows, owned_ids, replica_rows;
+    std::vector<Key> replica_keys;
+    divided.parts[p].owned_keys.clear();
+    for (std::size_t i = 0; i < all[p].words.size(); ++i) {
+      if (all[p].words[i] == kernels::kOwned) {
+        owned_rows.push_back(all[p].rows[i]);
+        owned_ids.push_back(all[p].ids[i]);
+        divided.parts[p].owned_keys.push_back(all[p].keys[i]);
+      } else {
+        replica_rows.push_back(all[p].rows[i]);
+        replica_keys.push_back(all[p].keys[i]);
+      }
+    }
+    auto& part = divided.parts[p];
+    part.owned_rows = to_device(stream, owned_rows);
+    part.owned_ids = to_device(stream, owned_ids);
+    part.owned_counts = to_device(stream, std::vector<std::int64_t>(owned_ids.size(), 0));  // refreshes count them
+    part.replica_rows = to_device(stream, replica_rows);
+    part.replica_keys = to_device(stream, replica_keys);
+  }
+}
+
+void LeasedBatches::append_owned(Clock clock, TableId table, std::vector<RowSums>& lists) {
+  auto const found = batches_.find(clock);
+  if (found == batches_.end()) return;
+  auto const& [whole, announced, parts, taken] = found->second;
+  for (std::size_t p = 0; p < whole->parts.size(); ++p) {
+    auto& part = whole->parts[p];
+    if (part.table != table || parts[p].owned_ids.empty()) continue;
+    lists.push_back({.ids = parts[p].owned_ids,
+                     .sums = part.sums,
+                     .counts = parts[p].owned_counts,
+                     .positions = parts[p].owned_rows});
+  }
+}
+
 BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::string& error) {
   auto& stream = state_.stream;
   auto& divided = batches_.at(whole.clock);
   divided.taken.clear();
+  wait_find_owned(divided);
   for (std::size_t p = 0; p < divided.parts.size(); ++p) {
     auto const& part = divided.parts[p];
     auto& announced = divided.announced->parts[p];
@@ -262,8 +323,11 @@ void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
   }
   for (std::size_t p = 0; p < divided.whole->parts.size(); ++p) {
     auto& part = divided.whole->parts[p];
-    auto const& [keys, rows] = std::tie(divided.parts[p].leased_keys, divided.parts[p].leased_rows);
-    if (!rejected && !rows.empty()) sums(part.table).wait_add(stream, clock, keys, part.sums, rows);
+    auto const& of_part = divided.parts[p];
+    leases(part.table).applied(View<Key const>(of_part.owned_keys), clock);
+    if (!rejected && !of_part.replica_rows.empty()) {
+      sums(part.table).wait_add(stream, clock, of_part.replica_keys, part.sums, of_part.replica_rows);
+    }
     part.end_step();
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,12 +34,16 @@ class LeasedBatches {
   PreparedBatch::Impl& join_rows(Clock clock);
   // Returns the announced batch, with its sums and those that have waited. Sets `error` if a sum is too large.
   BatchPtr wait_join_sums(PreparedBatch::Impl const& whole, std::string& error);
+  // Adds the gradients of leased uses of rows that this rank owns in the step to `lists`: they need not wait. The
+  // arrays are valid until the end of the step.
+  void append_owned(Clock clock, TableId table, std::vector<RowSums>& lists);
   // Ends the step of a batch: keeps the gradients of leased uses, and drops those that were sent. rejected: keeps what
   // has waited, and drops the gradients of the step.
   void wait_end_step(Clock clock, bool rejected);
 
-  // Makes the next batch that is announced send all gradients that wait.
-  void send_all() { send_all_ = true; }
+  // Makes the batch of a step refresh all its rows, and send all gradients that wait. Call it before the batch is
+  // announced.
+  void synchronize(Clock clock) { synchronized_.insert(clock); }
   // Ends all leases, because rows have changed or moved. Call it while no batch is announced.
   void clear();
   // Return the keys whose gradients wait, and drop some. Call them between steps.
@@ -56,6 +61,11 @@ class LeasedBatches {
     Array<std::uint32_t> leased_rows, leased_ids;     // rows of the whole batch that are read as they are
     Array<Key> leased_keys;
     Array<std::uint32_t> begun;  // announced rows with which a lease begins
+    // From wait_join_sums() on, the leased rows by whether this rank owns them in the step.
+    Array<std::uint32_t> owned_rows, owned_ids, replica_rows;
+    Array<std::int64_t> owned_counts;
+    Array<Key> replica_keys;
+    std::vector<Key> owned_keys;
   };
   struct DividedBatch {
     BatchPtr whole, announced;
@@ -69,11 +79,12 @@ class LeasedBatches {
                                                    std::vector<AnnouncedRows> const& parts);
   std::vector<ReplicaUse> plan(TableId table, View<Key const> keys, Rank home, Clock clock,
                                std::span<std::uint32_t> occurrences);
+  void wait_find_owned(DividedBatch& divided);
   ReplicaLeases& leases(TableId table);
   WaitingSums& sums(TableId table);
 
   RoundState& state_;
-  bool send_all_ = false;
+  std::set<Clock> synchronized_;  // steps of batches that are not announced
   std::map<TableId, ReplicaLeases> leases_;
   std::map<TableId, WaitingSums> sums_;
   std::map<Clock, DividedBatch> batches_;

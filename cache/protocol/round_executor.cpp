@@ -246,6 +246,7 @@ void RoundExecutor::apply() {
   for (std::uint32_t t = 0; !rejected && t < state_.tables.size(); ++t) {
     auto& table = tables.emplace_back(TableShard::TableStep{&state_.table(TableId{t}), {}, samples});
     gradients_.wait_append(TableId{t}, table.lists);
+    leased_.append_owned(step, TableId{t}, table.lists);
     std::size_t const before = flushed.size();
     residuals_.wait_append(TableId{t}, table.lists, flushed);
     // Gradients that have waited are divided by the samples of this step or, if it has none, by those of the last step

@@ -154,6 +154,8 @@ class TableShard {
     View<std::uint32_t const> ids;
   };
   static void pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock);
+  // Copies the words of rows and replicas (kernels/replica_uses.hpp) to `words`. Queued on `stream`.
+  void read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words);
   // Writes the row numbers of keys that have rows or replicas to `ids`. Queued on `stream`.
   static void find(Stream& stream, std::span<ShardKeys const> parts);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cache/rows/table_shard.hpp"
+#include "kernels/columns.hpp"
 #include "kernels/replica_uses.hpp"
 #include "kernels/scatter.hpp"
 
@@ -52,10 +53,16 @@ void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> 
 void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock) {
   std::vector<kernels::MarkReplicas> marks;
   for (auto const& [shard, ids] : pins) {
+    shard->uses_.reserve(stream, shard->index_.ids_end());
     marks.push_back(
         {.uses = shard->uses_.ref(), .ids = ids, .word = kernels::replica_word(clock), .skip_owned = true});
   }
   kernels::mark_replicas(stream, marks);
+}
+
+void TableShard::read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words) {
+  uses_.reserve(stream, index_.ids_end());
+  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{uses_.const_ref(), ids, words});
 }
 
 void TableShard::find(Stream& stream, std::span<ShardKeys const> parts) {

@@ -312,15 +312,26 @@ void Store::wait_applied() {
   engine.throw_if_rejected();
 }
 
+void Store::synchronize(Clock clock) {
+  auto& engine = impl_->engine();
+  if (impl_->options_.staleness == 0) return;
+  std::lock_guard lock(impl_->mutex_);
+  GPUPS_REQUIRE(clock >= impl_->clock_ && !impl_->prepared_.contains(clock),
+                "synchronize() was called for step {} at step {}, when its batch was prepared or its step had ended (the "
+                "batch may read replicas as they are): call it before prepare()",
+                number(clock), number(impl_->clock_));
+  engine.synchronize(clock);
+}
+
 void Store::flush_residuals() {
   auto& engine = impl_->engine();
   engine.flush_residuals();
   if (impl_->options_.staleness == 0) return;
-  engine.send_waiting_gradients();
   {
     std::lock_guard lock(impl_->mutex_);
     if (impl_->prepared_.contains(impl_->clock_)) return;
   }
+  synchronize(clock());
   auto& stream = impl_->main_stream_;
   push(stream, prepare(stream, clock(), {}, 0), {});
 }

@@ -16,7 +16,7 @@
 // A read at clock c sees the updates of all ranks up to clock c - 1. Gradients are summed exactly, so the tables have
 // the same bits for every number of ranks and threads, if each global batch is the same and compression is lossless.
 //
-// Threads: prepare() and stats() may be called by any thread at any time. All other functions may be called by one
+// Threads: prepare(), synchronize() and stats() may be called by any thread at any time. All other functions may be called by one
 // thread at a time, the training thread. Functions marked *collective* block until all ranks have called them, and all
 // ranks must call them in the same order. An error in the background, for example a lost rank, is thrown by the next
 // call.
@@ -262,10 +262,14 @@ class Store {
   // Flushes this rank's residuals with the step that ends next: sends all residuals of its gradients to the owners,
   // exactly (TableOptions::gradient_compression). In the same round, sends all changes of its own rows to the ranks
   // that read them in the next step, regardless of the filter (TableOptions::refresh_compression). With
-  // StoreOptions::staleness, gradients that wait are sent too: with the step that ends next if no batch is prepared for
-  // it, else with the batch that is prepared next. Checkpoints do not need this call; with staleness, evaluation after
-  // training does. Does not block.
+  // StoreOptions::staleness, a step without a prepared batch sends all gradients that wait, too. Checkpoints and
+  // evaluation do not need this call. Does not block.
   void flush_residuals();
+
+  // With StoreOptions::staleness, makes the batch of step `clock` of this rank refresh all its rows and send all
+  // gradients that wait. After this step, no gradient of earlier steps waits: call it on all ranks for the last step of
+  // training. Any thread, before the batch is prepared. Does not block. Throws Error if it is prepared.
+  void synchronize(Clock clock);
 
   // Returns the union of the bits that all ranks passed to the last advance_clock(). REQUIRES: wait_applied() or
   // wait_ready() was called since.

@@ -25,12 +25,14 @@ Key key_of_home(std::uint32_t home, int n) {
   }
 }
 
+constexpr std::size_t kDim = 8;  // wide enough for a move to take fewer bytes than a value and a gradient
+
 // A store with a table of counters: every entry of a batch adds 1 to its row, and all numbers are exact.
 class CountingRank {
  public:
   CountingRank(Group const& group, StoreOptions options) : store(group, with_defaults(options)) {
     table = store.add_table({.name = "counters",
-                             .dim = 2,
+                             .dim = kDim,
                              .initializer = {Initializer::Kind::kConstant, 0},
                              .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1},
                              .expected_rows = 4096});
@@ -45,13 +47,13 @@ class CountingRank {
   // Trains a step. Returns the counters that it reads, by key.
   std::map<Key, float> train(PreparedBatch const& batch, float gradient = -1) {
     store.wait_ready(batch);
-    Matrix<float> const rows(Device::host(), batch.rows(0), 2);
+    Matrix<float> const rows(Device::host(), batch.rows(0), kDim);
     MatrixView<float> const view = rows;
     store.pull(stream, batch, {&view, 1});
     std::map<Key, float> read;
     for (std::size_t row = 0; row < batch.rows(0); ++row) read[batch.keys(0)[row]] = rows.row(row)[0];
     // The step divides by the samples of all ranks, one for each.
-    Matrix<float> const sources(Device::host(), batch.entries(0), 2);
+    Matrix<float> const sources(Device::host(), batch.entries(0), kDim);
     std::fill_n(sources.view().data(), sources.view().flat().size(), gradient * static_cast<float>(store.ranks()));
     TableGradients const gradients{.sources = sources};
     store.push(stream, batch, {&gradients, 1});
@@ -67,7 +69,7 @@ class CountingRank {
   }
 
   std::vector<float> lookup(std::vector<Key> const& keys) {
-    Matrix<float> const out(Device::host(), keys.size(), 2);
+    Matrix<float> const out(Device::host(), keys.size(), kDim);
     store.lookup(stream, table, View<Key const>(keys), out, {});
     std::vector<float> counters;
     for (std::size_t i = 0; i < keys.size(); ++i) counters.push_back(out.row(i)[0]);
@@ -160,6 +162,7 @@ void train_randomly(std::vector<Group> const& groups, RandomRun const& run) {
     CountingRank rank(group, {.placement = run.policy, .staleness = run.staleness});
     std::deque<PreparedBatch> ahead;
     std::int64_t prepared = 0;
+    rank.store.synchronize(Clock{kSteps - 1});
     for (std::int64_t step = 0; step < kSteps; ++step) {
       for (; prepared < std::min(kSteps, step + run.lookahead + 1); ++prepared) {
         ahead.push_back(rank.prepare(prepared, keys_of(number(group.rank()), prepared)));
@@ -171,7 +174,7 @@ void train_randomly(std::vector<Group> const& groups, RandomRun const& run) {
       }
       ahead.pop_front();
     }
-    rank.flush();
+    rank.store.wait_barrier();
     std::vector<Key> all;
     std::vector<float> uses;
     for (std::uint64_t key = 0; key < kKeys; ++key) {
@@ -203,6 +206,64 @@ TEST(Staleness, ReadsAreBoundedOnSlowNetworks) {
     auto const staleness = static_cast<std::int64_t>(1 + seed % 5);
     train_randomly(Group::simulated(3, {.seed = seed, .delay_ms_max = 20}), {3, policy, staleness, 4});
   }
+}
+
+// A row moves to the only rank that uses it, and the rank sees its own updates at once.
+TEST(Staleness, OwnerOfAMovedRowReadsItsOwnUpdates) {
+  Key const key = key_of_home(0, 0);
+  run_ranks(Group::threads(2), [&](Group const& group) {
+    CountingRank rank(group, {.placement = PlacementPolicy::kAdaptive, .staleness = 5});
+    bool const is_home = group.rank() == Rank{0};
+    std::deque<PreparedBatch> ahead;
+    for (std::int64_t step = 0; step < 24; ++step) {
+      while (std::ssize(ahead) < 5) {
+        auto const next = step + std::ssize(ahead);
+        ahead.push_back(rank.prepare(next, is_home ? std::vector<Key>{} : std::vector<Key>{key}));
+      }
+      auto const read = rank.train(ahead.front());
+      ahead.pop_front();
+      if (is_home || step < 10) continue;
+      EXPECT_EQ(read.at(key), static_cast<float>(step));
+    }
+    rank.store.wait_barrier();
+    EXPECT_EQ(rank.store.where(rank.table, key).owner, Rank{1});
+    EXPECT_EQ(rank.store.stats().leased_keys > 0, !is_home);
+    while (!ahead.empty()) {
+      rank.train(ahead.front());
+      ahead.pop_front();
+    }
+    rank.store.wait_barrier();
+  });
+}
+
+TEST(Staleness, SynchronizedBatchReadsFreshRowsAndSendsAllGradients) {
+  Key const key = key_of_home(0, 0), other = key_of_home(0, 1);
+  run_ranks(Group::threads(2), [&](Group const& group) {
+    CountingRank rank(group, {.staleness = 20});
+    bool const is_home = group.rank() == Rank{0};
+    rank.store.synchronize(Clock{6});
+    for (std::int64_t step = 0; step < 7; ++step) {
+      auto const keys = step == 6 ? std::vector<Key>{key} : std::vector<Key>{key, other};
+      auto const read = rank.train(rank.prepare(step, keys));
+      if (is_home) continue;
+      EXPECT_EQ(read.at(key), step == 6 ? 7 : 0) << "six steps of rank 0 and one of this rank";
+    }
+    rank.store.wait_barrier();
+    EXPECT_EQ(rank.lookup({key, other}), (std::vector<float>{14, 12}));
+    EXPECT_THROW(rank.store.synchronize(Clock{6}), Error) << "the step has ended";
+    rank.store.wait_barrier();
+  });
+}
+
+TEST(Staleness, OptionsAreChecked) {
+  EXPECT_THROW(Store(Group::alone(), {.staleness = -1}), Error);
+  EXPECT_THROW(Store(Group::alone(), {.staleness = 65537}), Error);
+  EXPECT_THROW(run_ranks(Group::threads(2),
+                         [](Group const& group) {
+                           CountingRank rank(group, {.staleness = 1 + std::int64_t{number(group.rank())}});
+                           rank.store.wait_barrier();
+                         }),
+               PeerError);
 }
 
 TEST(Staleness, RejectedStepLosesOnlyItsOwnGradients) {

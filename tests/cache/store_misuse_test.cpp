@@ -260,6 +260,7 @@ TEST(StoreMisuse, MovedFromStoreThrows) {
       [&] { empty.clock(); },
       [&] { empty.wait_applied(); },
       [&] { empty.flush_residuals(); },
+      [&] { empty.synchronize(Clock{1}); },
       [&] { empty.signals(); },
       [&] { empty.throw_if_failed(); },
       [&] { empty.wait_barrier(); },
