@@ -13,6 +13,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/hash.hpp"
 #include "tests/support/inputs.hpp"
+#include "tests/support/on_devices.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gpups::test {
@@ -40,21 +41,26 @@ class CountingRank {
   }
 
   PreparedBatch prepare(std::int64_t step, std::vector<Key> const& keys, std::size_t samples = 1) {
-    TableBatch const part{.table = table, .keys = View<Key const>(keys)};
+    auto const keys_there = to_device(stream, keys);
+    TableBatch const part{.table = table, .keys = keys_there};
     return store.prepare(stream, Clock{step}, {&part, 1}, samples);
   }
 
   // Trains a step. Returns the counters that it reads, by key.
   std::map<Key, float> train(PreparedBatch const& batch, float gradient = -1) {
+    Device const device = stream.device();
     store.wait_ready(batch);
-    Matrix<float> const rows(Device::host(), batch.rows(0), kDim);
+    Matrix<float> const rows(device, batch.rows(0), kDim);
     MatrixView<float> const view = rows;
     store.pull(stream, batch, {&view, 1});
+    auto const values = moved<float const>(stream, Device::host(), rows.view());
+    auto const keys = to_host(stream, batch.keys(0));
     std::map<Key, float> read;
-    for (std::size_t row = 0; row < batch.rows(0); ++row) read[batch.keys(0)[row]] = rows.row(row)[0];
+    for (std::size_t row = 0; row < batch.rows(0); ++row) read[keys[row]] = values.row(row)[0];
     // The step divides by the samples of all ranks, one for each.
-    Matrix<float> const sources(Device::host(), batch.entries(0), kDim);
-    std::fill_n(sources.view().data(), sources.view().flat().size(), gradient * static_cast<float>(store.ranks()));
+    Matrix<float> const of_entries(Device::host(), batch.entries(0), kDim);
+    std::fill_n(of_entries.view().data(), of_entries.view().flat().size(), gradient * static_cast<float>(store.ranks()));
+    auto const sources = moved<float const>(stream, device, of_entries.view());
     TableGradients const gradients{.sources = sources};
     store.push(stream, batch, {&gradients, 1});
     store.advance_clock();
@@ -69,16 +75,17 @@ class CountingRank {
   }
 
   std::vector<float> lookup(std::vector<Key> const& keys) {
-    Matrix<float> const out(Device::host(), keys.size(), kDim);
-    store.lookup(stream, table, View<Key const>(keys), out, {});
+    Matrix<float> const out(stream.device(), keys.size(), kDim);
+    store.lookup(stream, table, to_device(stream, keys), out, {});
+    auto const values = moved<float const>(stream, Device::host(), out.view());
     std::vector<float> counters;
-    for (std::size_t i = 0; i < keys.size(); ++i) counters.push_back(out.row(i)[0]);
+    for (std::size_t i = 0; i < keys.size(); ++i) counters.push_back(values.row(i)[0]);
     return counters;
   }
 
   Store store;
   TableId table{};
-  Stream stream{Device::host(), 1};
+  Stream stream{Device::host(), 1};  // of the store's device
 
  private:
   static StoreOptions with_defaults(StoreOptions options) {
@@ -128,8 +135,9 @@ TEST(Staleness, GradientsWaitForSStepsAtMost) {
   });
 }
 
-// Each rank trains on batches of a few keys. Rows with their counters bound what each read may be.
+// Each rank trains on batches of a few keys. What a read may be follows from the uses of earlier steps.
 struct RandomRun {
+  Device device;
   int ranks;
   PlacementPolicy policy;
   std::int64_t staleness, lookahead;
@@ -159,7 +167,7 @@ void train_randomly(std::vector<Group> const& groups, RandomRun const& run) {
     return static_cast<float>(uses);
   };
   run_ranks(groups, [&](Group const& group) {
-    CountingRank rank(group, {.placement = run.policy, .staleness = run.staleness});
+    CountingRank rank(group, {.device = run.device, .placement = run.policy, .staleness = run.staleness});
     std::deque<PreparedBatch> ahead;
     std::int64_t prepared = 0;
     rank.store.synchronize(Clock{kSteps - 1});
@@ -189,11 +197,14 @@ void train_randomly(std::vector<Group> const& groups, RandomRun const& run) {
 }
 
 TEST(Staleness, ReadsAreBoundedAndNoGradientIsLost) {
-  for (int const ranks : {2, 4}) {
-    for (auto const policy : {PlacementPolicy::kStatic, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
-      for (std::int64_t const lookahead : {0, 5}) {
-        SCOPED_TRACE(testing::Message() << ranks << " ranks, " << name_of(policy) << ", lookahead " << lookahead);
-        train_randomly(Group::threads(ranks), {ranks, policy, 3, lookahead});
+  for (Device const device : devices()) {
+    for (int const ranks : {2, 4}) {
+      for (auto const policy : {PlacementPolicy::kStatic, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+        for (std::int64_t const lookahead : {0, 5}) {
+          SCOPED_TRACE(testing::Message() << to_string(device) << ", " << ranks << " ranks, " << name_of(policy)
+                                          << ", lookahead " << lookahead);
+          train_randomly(Group::threads(ranks), {device, ranks, policy, 3, lookahead});
+        }
       }
     }
   }
@@ -204,7 +215,7 @@ TEST(Staleness, ReadsAreBoundedOnSlowNetworks) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     auto const policy = seed % 2 == 0 ? PlacementPolicy::kRandom : PlacementPolicy::kAdaptive;
     auto const staleness = static_cast<std::int64_t>(1 + seed % 5);
-    train_randomly(Group::simulated(3, {.seed = seed, .delay_ms_max = 20}), {3, policy, staleness, 4});
+    train_randomly(Group::simulated(3, {.seed = seed, .delay_ms_max = 20}), {Device::host(), 3, policy, staleness, 4});
   }
 }
 
