@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of rows that move while ranks train: equal bits, the bytes between ranks by policy, and late fetches."""
+"""The goals of placement: equal bits, the bytes between ranks by policy and staleness, and late fetches."""
 from cluster_jobs import mpirun, need
 from goal import Goal, all_equal, at_least, each_at_most, none, reported, summary
 from goals_processes import by_mpirun, command_of
@@ -10,6 +10,8 @@ POLICIES = ("static", "relocate", "adaptive")
 STEPS = {"lookahead": 10, "warm-up": 12, "steps": 8}
 TRACES = {"shared keys": ({}, 10.5), "half own keys": ({"own": .5, "warm-up": 40}, 7.6)}
 LARGE_STATE = ("adagrad", "adam")
+# By staleness: steps until leases begin and end at the same rate, and the most MB.
+STALENESS = {10: ({"warm-up": 22, "steps": 22}, 6.0), 100: ({"warm-up": 110, "steps": 101}, 3.6)}
 KGE_MB_MAX, KGE_SPEED_MIN = 70, 500_000
 
 
@@ -46,6 +48,16 @@ def large_state(bench):
     return found
 
 
+def stale_reads(bench):
+    found = {}
+    for staleness, (steps, _) in STALENESS.items():
+        for policy in ("static", "adaptive"):
+            options = {**steps, "lookahead": 4, "staleness": staleness, "replica-fraction": 1}
+            line = zipf_steps(bench, policy, "rowwise_adagrad", options)
+            found[f"MB, {policy}, staleness {staleness}"] = [line["bytes"] / 1e6]
+    return found
+
+
 def processes(bench):
     need(mpirun)
     settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 2, "train.checkpoint_every": 0,
@@ -72,6 +84,11 @@ GOALS = [
          {name: limit for optimizer in LARGE_STATE
           for name, limit in ((f"MB, static, {optimizer}", reported()),
                               (f"adaptive / static, {optimizer}", each_at_most(1.01)))}),
+    Goal("staleness", "the same with row-wise Adagrad and bounded staleness, when leases end as often as they begin",
+         stale_reads,
+         {name: limit for staleness, (_, most) in STALENESS.items()
+          for name, limit in ((f"MB, static, staleness {staleness}", reported()),
+                              (f"MB, adaptive, staleness {staleness}", each_at_most(most)))}),
     Goal("kge100k", f"kge100k in two processes, 2 epochs: equal bits, {KGE_SPEED_MIN:,} triples/s and {KGE_MB_MAX} MB "
          "per rank with adaptive", processes,
          {"table_hash": all_equal(), "triples/s, adaptive": at_least(KGE_SPEED_MIN), "triples/s, static": reported(),

@@ -41,10 +41,11 @@ void WaitingSums::wait_add(Stream& stream, Clock step, View<Key const> keys, Mat
                                         .bad_row = bad_row});
   auto const row = to_host(stream, bad_row.view())[0];
   if (row == kernels::kNoRow) return;
-  throw Error(fmt::format(
-      "the gradients of key {} in table '{}' that wait for their owner are too large (their sum would be wrong): restore "
-      "a checkpoint, and lower the learning rate or raise grid_log2",
-      number(to_host(stream, keys.slice(row, 1))[0]), table_.name));
+  throw Error(
+      fmt::format("the gradients of key {} in table '{}' that wait for their owner are too large (their sum would be "
+                  "wrong): restore "
+                  "a checkpoint, and lower the learning rate or raise grid_log2",
+                  number(to_host(stream, keys.slice(row, 1))[0]), table_.name));
 }
 
 WaitingSums::Slots WaitingSums::wait_find(Stream& stream, View<Key const> keys) const {

@@ -17,7 +17,8 @@ struct RankedRow {
   std::vector<RowUser> users{};
 };
 
-// Keeps the rows with the most uses. Cost of add(): an addition for each user of a key, and a copy of the users of each kept row.
+// Keeps the rows with the most uses. Cost of add(): an addition for each user of a key, and a copy of the users of each
+// kept row.
 class HotRows {
  public:
   // capacity: number of rows that are kept, at least 1.

@@ -2,6 +2,7 @@
 #include "cache/placement/replay.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernels/hash.hpp"
@@ -23,7 +24,7 @@ void take_largest(std::vector<std::uint64_t>& most, std::vector<std::uint64_t> c
 PlacementReplay::PlacementReplay(ReplayOptions options)
     : options_(std::move(options)), tables_(options_.tables.size()) {
   std::vector<std::uint64_t> const none(static_cast<std::size_t>(options_.ranks));
-  for (auto& table : tables_) table.now = table.most = {none, none, none, none};
+  for (auto& table : tables_) table.now = table.most = {none, none, none, none, none};
 }
 
 Rank PlacementReplay::home_of(Key key) const {
@@ -35,8 +36,35 @@ Clock PlacementReplay::announced_end() const {
   return Clock{std::min(prepared + options_.lookahead + 1, next + kPolicyWindow)};
 }
 
-void PlacementReplay::announce(Rank reader, Clock step, std::size_t table, std::span<Key const> keys) {
+// Returns the keys that the batch announces: those of rows that it does not read from replicas as they are, and those
+// whose gradients have waited.
+std::vector<Key> PlacementReplay::without_leased(TableState& table, Rank reader, Clock step,
+                                                 std::span<Key const> keys) const {
+  constexpr auto kNoLimit = std::numeric_limits<std::size_t>::max();
+  std::vector<Key> announced, others;
+  for (Key const key : keys) {
+    auto const row = table.rows.find(key);
+    Rank const owner = row == table.rows.end() ? home_of(key) : row->second.owner;
+    (home_of(key) == reader && owner == reader ? announced : others).push_back(key);
+  }
+  auto& leases = table.leases.try_emplace(reader, options_.staleness).first->second;
+  std::vector<std::uint32_t> occurrences(others.size());
+  auto const uses = leases.plan(View<Key const>(others), occurrences, step, kNoLimit);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (uses[i] != ReplicaUse::kLeased) announced.push_back(others[i]);
+  }
+  table.leased[step] += keys.size() - announced.size();
+  for (auto const& due : leases.take_due(step, false, kNoLimit)) {
+    if (home_of(due.key) != reader || table.rows.at(due.key).owner != reader) announced.push_back(due.key);
+  }
+  return announced;
+}
+
+void PlacementReplay::announce(Rank reader, Clock step, std::size_t table, std::span<Key const> used) {
   auto& of_table = tables_[table];
+  std::vector<Key> announced;
+  if (options_.staleness > 0) announced = without_leased(of_table, reader, step, used);
+  auto const keys = options_.staleness > 0 ? std::span<Key const>(announced) : used;
   planning_ -= std::clock();
   of_table.uses.add({keys.data(), keys.size(), Device::host()}, step, reader);
   planning_ += std::clock();
@@ -99,6 +127,12 @@ void PlacementReplay::keep(TableState& table, Key key, RowState& row, Rank owner
 void PlacementReplay::advance(std::size_t table, ReplayedStep& step) {
   auto& state = tables_[table];
   take_largest(state.most.keys, state.now.keys);
+  for (auto const& [reader, leases] : state.leases) state.now.leases[number(reader)] = leases.size();
+  take_largest(state.most.leases, state.now.leases);
+  if (auto const leased = state.leased.extract(next_); !leased.empty()) {
+    step.leased += leased.mapped();
+    step.keys += leased.mapped();
+  }
   std::fill(state.now.replicas.begin(), state.now.replicas.end(), 0);
   planning_ -= std::clock();
   auto const used = state.uses.take(next_);

@@ -9,19 +9,22 @@
 
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "cache/placement/key_uses.hpp"
 #include "cache/placement/policy.hpp"
+#include "cache/placement/replica_leases.hpp"
 
 namespace gpups::cache {
 
 // What ranks send in a step, all ranks together.
 struct ReplayedStep {
   std::uint64_t keys = 0;     // distinct keys of batches, over ranks
-  std::uint64_t reads = 0;    // of these, rows whose values are sent
+  std::uint64_t leased = 0;   // of these, keys whose rows are read from replicas as they are
+  std::uint64_t reads = 0;    // of the others, rows whose values are sent
   std::uint64_t updates = 0;  // rows whose gradients are sent
   std::uint64_t moves = 0;    // rows that move
   double value_bytes = 0, gradient_bytes = 0, move_bytes = 0;
@@ -36,6 +39,7 @@ struct KeptRows {
   std::vector<std::uint64_t> replicas;  // rows of other owners that a step uses
   std::vector<std::uint64_t> away;      // rows of this home that other ranks own
   std::vector<std::uint64_t> keys;      // of this home, with announced uses
+  std::vector<std::uint64_t> leases;    // of replicas
 };
 
 class PlacementReplay {
@@ -49,6 +53,7 @@ class PlacementReplay {
     int ranks = 0;
     int ranks_of_node = 1;
     std::int64_t lookahead = 4;  // steps that batches are prepared ahead
+    std::int64_t staleness = 0;  // see StoreOptions; leases are not limited
     std::vector<ReplayedTable> tables{};
   };
   explicit PlacementReplay(ReplayOptions options);
@@ -56,7 +61,8 @@ class PlacementReplay {
   // Returns the first step whose batches homes do not know, or do not consider, when they plan the next step.
   Clock announced_end() const;
   // Adds the rows of a table that a rank's batch uses, for a step that is not replayed yet. keys: distinct. If several
-  // parts of a batch use a row, it counts once.
+  // parts of a batch use a row, it counts once. With staleness, announce the batches of a rank in the order of their
+  // steps.
   void announce(Rank reader, Clock step, std::size_t table, std::span<Key const> keys);
   // Replays the next step, from 0 on. Rows move from the third step on, as in a Store.
   ReplayedStep advance();
@@ -77,10 +83,13 @@ class PlacementReplay {
   struct TableState {
     KeyUses uses;
     std::unordered_map<Key, RowState> rows;
+    std::map<Rank, ReplicaLeases> leases;   // by reader
+    std::map<Clock, std::uint64_t> leased;  // leased uses of steps that are not replayed
     KeptRows now, most;
   };
 
   Rank home_of(Key key) const;
+  std::vector<Key> without_leased(TableState& table, Rank reader, Clock step, std::span<Key const> keys) const;
   void advance(std::size_t table, ReplayedStep& step);
   void keep(TableState& table, Key key, RowState& row, Rank owner) const;
   void count(std::size_t table, Key key, Rank before, Rank in_step, std::span<RowUser const> users, ReplayedStep& step);

@@ -35,9 +35,9 @@ class ReplicaLeases {
   explicit ReplicaLeases(std::int64_t staleness) : staleness_(staleness), host_(Device::host(), 1) {}
 
   // Decides how the batch of `step` uses each key. If it has been called for the batch before, for another part, keys
-  // that the batch refreshes already are leased. keys: (n), distinct, on the host. occurrences: (n), entries of each key;
-  // those of leased uses are added to the next refresh of the row. leases_max: the most leases at a time; rows that
-  // have not been used recently get only three quarters of them. refresh_all: no use is leased, unless the batch
+  // that the batch refreshes already are leased. keys: (n), distinct, on the host. occurrences: (n), entries of each
+  // key; those of leased uses are added to the next refresh of the row. leases_max: the most leases at a time; rows
+  // that have not been used recently get only three quarters of them. refresh_all: no use is leased, unless the batch
   // refreshes the row already.
   std::vector<ReplicaUse> plan(View<Key const> keys, std::span<std::uint32_t> occurrences, Clock step,
                                std::size_t leases_max, bool refresh_all = false);
@@ -60,6 +60,9 @@ class ReplicaLeases {
   void clear();
   // Makes keys not due, because their gradients were dropped. REQUIRES: clear() was called, and plan() was not.
   void drop(std::vector<Key> const& keys);
+
+  // Returns the number of leases.
+  std::size_t size() const { return leases_; }
 
   // The uses of leased replicas that were planned.
   struct Counts {

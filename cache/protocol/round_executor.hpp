@@ -53,7 +53,8 @@ class RoundExecutor {
 
   // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
-  // Returns the keys of this rank's residuals of gradients and of gradients that wait, ascending. Call it between steps.
+  // Returns the keys of this rank's residuals of gradients and of gradients that wait, ascending. Call it between
+  // steps.
   std::vector<Key> wait_residual_keys(TableId table) const;
   // Drops the residuals of these keys, and keeps mirrors. keys: distinct. Call it between steps.
   void wait_drop_residuals(TableId table, View<Key const> keys);

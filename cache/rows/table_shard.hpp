@@ -147,8 +147,8 @@ class TableShard {
   std::size_t replica_budget() const;
   std::size_t pin_budget() const { return replica_budget() / 2; }
 
-  // Keeps replicas until step `clock`, whatever the budget. Rows among them that this rank owns do not change. Queued on
-  // `stream`.
+  // Keeps replicas until step `clock`, whatever the budget. Rows among them that this rank owns do not change. Queued
+  // on `stream`.
   struct Pin {
     TableShard* shard;
     View<std::uint32_t const> ids;

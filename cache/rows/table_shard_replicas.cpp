@@ -54,8 +54,7 @@ void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock c
   std::vector<kernels::MarkReplicas> marks;
   for (auto const& [shard, ids] : pins) {
     shard->uses_.reserve(stream, shard->index_.ids_end());
-    marks.push_back(
-        {.uses = shard->uses_.ref(), .ids = ids, .word = kernels::replica_word(clock), .skip_owned = true});
+    marks.push_back({.uses = shard->uses_.ref(), .ids = ids, .word = kernels::replica_word(clock), .skip_owned = true});
   }
   kernels::mark_replicas(stream, marks);
 }

@@ -107,7 +107,8 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
     engine_.wait_invoke([&](Stream& own) {
       engine_.executor().leased().clear();
-      for (auto const& table : engine_.tables()) table->wait_drop_replicas(own, engine_.complete() + options_.staleness);
+      for (auto const& table : engine_.tables())
+        table->wait_drop_replicas(own, engine_.complete() + options_.staleness);
     });
     mine = change();
     return std::string();

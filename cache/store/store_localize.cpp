@@ -140,7 +140,8 @@ std::vector<HotRow> Store::hottest_rows(std::size_t count) {
                  .key = key,
                  .placement = {.owner = entry.owner, .home = rank(), .since = entry.since, .reason = entry.reason},
                  .uses = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks()))};
-      for (auto const& user : users) row.uses[number(user.rank)] = static_cast<std::uint32_t>(std::popcount(user.steps));
+      for (auto const& user : users)
+        row.uses[number(user.rank)] = static_cast<std::uint32_t>(std::popcount(user.steps));
       rows.push_back(std::move(row));
     }
   });

@@ -316,10 +316,11 @@ void Store::synchronize(Clock clock) {
   auto& engine = impl_->engine();
   if (impl_->options_.staleness == 0) return;
   std::lock_guard lock(impl_->mutex_);
-  GPUPS_REQUIRE(clock >= impl_->clock_ && !impl_->prepared_.contains(clock),
-                "synchronize() was called for step {} at step {}, when its batch was prepared or its step had ended (the "
-                "batch may read replicas as they are): call it before prepare()",
-                number(clock), number(impl_->clock_));
+  GPUPS_REQUIRE(
+      clock >= impl_->clock_ && !impl_->prepared_.contains(clock),
+      "synchronize() was called for step {} at step {}, when its batch was prepared or its step had ended (the "
+      "batch may read replicas as they are): call it before prepare()",
+      number(clock), number(impl_->clock_));
   engine.synchronize(clock);
 }
 

@@ -60,9 +60,9 @@ struct Stats {
   std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank owns
   // Of the distinct keys, those whose home is another rank: remote_keys, if all rows were at their homes.
   std::uint64_t remote_home_keys = 0;
-  std::uint64_t late_keys = 0;   // of the remote keys, those that were fetched late
-  // With StoreOptions::staleness: of the distinct keys, those whose rows were read from replicas as they were; the sum of
-  // the ages of these replicas, in steps; and the largest age.
+  std::uint64_t late_keys = 0;  // of the remote keys, those that were fetched late
+  // With StoreOptions::staleness: of the distinct keys, those whose rows were read from replicas as they were; the sum
+  // of the ages of these replicas, in steps; and the largest age.
   std::uint64_t leased_keys = 0, leased_steps = 0, leased_steps_max = 0;
   std::uint64_t moved_rows = 0;  // rows that this rank has passed to other ranks while training
   // Row slots in this rank's shards, including those of erased rows, of rows that no step has updated yet, and of

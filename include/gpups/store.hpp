@@ -16,10 +16,10 @@
 // A read at clock c sees the updates of all ranks up to clock c - 1. Gradients are summed exactly, so the tables have
 // the same bits for every number of ranks and threads, if each global batch is the same and compression is lossless.
 //
-// Threads: prepare(), synchronize() and stats() may be called by any thread at any time. All other functions may be called by one
-// thread at a time, the training thread. Functions marked *collective* block until all ranks have called them, and all
-// ranks must call them in the same order. An error in the background, for example a lost rank, is thrown by the next
-// call.
+// Threads: prepare(), synchronize() and stats() may be called by any thread at any time. All other functions may be
+// called by one thread at a time, the training thread. Functions marked *collective* block until all ranks have called
+// them, and all ranks must call them in the same order. An error in the background, for example a lost rank, is thrown
+// by the next call.
 //
 // Errors of all functions: Error for invalid arguments, for calls in the wrong order, for a PreparedBatch, BatchPattern
 // or LookupRequest that is empty or of another Store, and for every call of a moved-from Store. PeerError for a lost or
@@ -62,10 +62,10 @@ struct StoreOptions {
   // When rows move to the ranks that use them, while training; equal on all ranks.
   PlacementPolicy placement = PlacementPolicy::kStatic;
   // Bounded staleness: the most steps by which a read of a row that another rank owns may be behind, and for which this
-  // rank's gradient of such a row may wait; equal on all ranks. 0: none, all ranks together compute what one rank would.
-  // Above 0, a batch reads the replica of a row without asking its owner while the replica is young enough, and only as
-  // many rows are kept so as fit into half of replica_fraction. Rows may then depend on how far ahead batches are
-  // prepared.
+  // rank's gradient of such a row may wait; equal on all ranks. 0: none, all ranks together compute what one rank
+  // would. Above 0, a batch reads the replica of a row without asking its owner while the replica is young enough, and
+  // only as many rows are kept so as fit into half of replica_fraction. Rows may then depend on how far ahead batches
+  // are prepared.
   std::int64_t staleness = 0;
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().

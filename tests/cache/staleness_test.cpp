@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounded staleness: how old reads are, what they save, and that no gradient is lost.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/hash.hpp"
+#include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -59,7 +61,8 @@ class CountingRank {
     for (std::size_t row = 0; row < batch.rows(0); ++row) read[keys[row]] = values.row(row)[0];
     // The step divides by the samples of all ranks, one for each.
     Matrix<float> const of_entries(Device::host(), batch.entries(0), kDim);
-    std::fill_n(of_entries.view().data(), of_entries.view().flat().size(), gradient * static_cast<float>(store.ranks()));
+    std::fill_n(of_entries.view().data(), of_entries.view().flat().size(),
+                gradient * static_cast<float>(store.ranks()));
     auto const sources = moved<float const>(stream, device, of_entries.view());
     TableGradients const gradients{.sources = sources};
     store.push(stream, batch, {&gradients, 1});
@@ -207,6 +210,48 @@ TEST(Staleness, ReadsAreBoundedAndNoGradientIsLost) {
         }
       }
     }
+  }
+}
+
+// With owners at their homes, leases depend on the batches alone, so a run has the same bits on every network.
+TEST(Staleness, StaticOwnersHaveTheSameBitsOnEveryNetwork) {
+  auto const hash_of = [](std::vector<Group> const& groups) {
+    std::mutex mutex;
+    std::uint64_t hash = 0;
+    run_ranks(groups, [&](Group const& group) {
+      Store store(group, {.threads = 1, .replica_fraction = 1, .staleness = 4});
+      for (auto const kind : {Optimizer::Kind::kAdagrad, Optimizer::Kind::kAdam}) {
+        store.add_table({.name = fmt::format("{}", static_cast<int>(kind)),
+                         .dim = 3,
+                         .optimizer = {.kind = kind, .learning_rate = .1F},
+                         .expected_rows = 4096,
+                         .admission_count = kind == Optimizer::Kind::kAdam ? 3U : 1U});
+      }
+      Stream stream = store.make_stream();
+      std::deque<PreparedBatch> ahead;
+      for (std::int64_t step = 0, prepared = 0; step < 30; ++step) {
+        for (; prepared < std::min<std::int64_t>(30, step + 4); ++prepared) {
+          Random random(static_cast<std::uint64_t>(prepared) * 64 + number(group.rank()));
+          std::vector<Key> keys[2];
+          std::vector<TableBatch> parts;
+          for (std::uint32_t t = 0; t < 2; ++t) {
+            for (int i = 0; i < 6; ++i) keys[t].push_back(Key{static_cast<std::uint64_t>(10 * uniform(random))});
+            parts.push_back({.table = TableId{t}, .keys = View<Key const>(keys[t])});
+          }
+          ahead.push_back(store.prepare(stream, Clock{prepared}, parts, 6));
+        }
+        run_value_dependent_step(store, stream, ahead.front());
+        ahead.pop_front();
+      }
+      auto const mine = store.table_hash();
+      std::lock_guard const lock(mutex);
+      hash = mine;
+    });
+    return hash;
+  };
+  auto const expected = hash_of(Group::threads(3));
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    EXPECT_EQ(hash_of(Group::simulated(3, {.seed = seed, .delay_ms_max = 20})), expected) << "seed " << seed;
   }
 }
 

@@ -30,8 +30,8 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
     for (std::size_t t = 0; t < tables.size(); ++t) {
       auto const& kept = replay.most_kept(t);
       auto const rows = kept.owned[rank], of_step = kept.replicas[rank];
-      auto const between =
-          std::max(static_cast<std::uint64_t>(fraction * static_cast<double>(rows)), kStepsKept * of_step);
+      auto const between = std::max(
+          {static_cast<std::uint64_t>(fraction * static_cast<double>(rows)), kStepsKept * of_step, kept.leases[rank]});
       auto const without = bytes_of_rows(tables[t].options, rows, 0, ranks);
       of_rank.rows += without;
       of_rank.replicas += bytes_of_rows(tables[t].options, rows, between + of_step, ranks) - without;
@@ -48,7 +48,8 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
 
 void add_step(ReplayCommand const& o, cache::ReplayedStep const& sent, ReplayedRun& run) {
   auto& all = run.sent;
-  all.keys += sent.keys, all.reads += sent.reads, all.updates += sent.updates, all.moves += sent.moves;
+  all.keys += sent.keys, all.leased += sent.leased, all.reads += sent.reads, all.updates += sent.updates,
+      all.moves += sent.moves;
   all.value_bytes += sent.value_bytes, all.gradient_bytes += sent.gradient_bytes;
   all.move_bytes += sent.move_bytes, all.key_bytes += sent.key_bytes;
   double node = 0, network = 0;
@@ -71,7 +72,8 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
   cache::PlacementReplay::ReplayOptions options{.policy = policy,
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,
-                                                .lookahead = plans ? lookahead : kLeastLookahead};
+                                                .lookahead = plans ? lookahead : kLeastLookahead,
+                                                .staleness = o.staleness};
   for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
   cache::PlacementReplay replay(options);
 
