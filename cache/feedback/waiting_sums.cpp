@@ -18,6 +18,11 @@ WaitingSums::WaitingSums(Device device, TableOptions const& table)
       keys_(device),
       sums_(device, row_stride(table.dim), kernels::NewRows::kZero, KeyAgeIndex::kGrowth) {}
 
+std::size_t WaitingSums::bytes_for(TableOptions const& table, std::size_t rows) {
+  return KeyAgeIndex::bytes_for(rows) +
+         kernels::RowStorage<std::int64_t>::bytes_for(rows, row_stride(table.dim), KeyAgeIndex::kGrowth);
+}
+
 void WaitingSums::wait_add(Stream& stream, Clock step, View<Key const> keys, MatrixView<std::int64_t const> sums,
                            View<std::uint32_t const> positions) {
   Device const device = stream.device();

@@ -34,6 +34,9 @@ class WaitingSums {
   // Returns all sums, for a checkpoint; the caller sets `table` and `peer`.
   ResidualChunk wait_save(Stream& stream) const;
 
+  // Returns the bytes of memory for the sums of `rows` rows.
+  static std::size_t bytes_for(TableOptions const& table, std::size_t rows);
+
  private:
   // Those of the keys that have slots: their places in the list, and the slots.
   struct Slots {

@@ -63,6 +63,11 @@ class ReplicaLeases {
 
   // Returns the number of leases.
   std::size_t size() const { return leases_; }
+  // Returns the bytes of host memory for as many leases.
+  static std::size_t bytes_for(std::size_t leases) {
+    return kernels::KeyIndex::bytes_for(leases, kernels::Growth::kByMoving) +
+           leases * (sizeof(LeaseRecord) + sizeof(std::uint32_t));
+  }
 
   // The uses of leased replicas that were planned.
   struct Counts {

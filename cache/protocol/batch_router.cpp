@@ -179,6 +179,7 @@ Array<std::uint32_t> BatchRouter::upload_list(std::vector<std::uint32_t> const& 
 void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
+  state_.remote_home_keys += static_cast<std::uint64_t>(pending.unannounced);
   for (auto const& part : parts) state_.remote_home_keys += part.reads.size();  // still by home
   std::map<std::size_t, IntentKeys> rerouted;                                   // by part
   kernels::HostReads reads(stream);

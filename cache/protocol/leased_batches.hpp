@@ -27,8 +27,8 @@ class LeasedBatches {
   // `state` must outlive this object.
   explicit LeasedBatches(RoundState& state) : state_(state) {}
 
-  // Returns the batch to announce instead of `whole`.
-  BatchPtr wait_divide(BatchPtr const& whole, HostKeys const& keys);
+  // Returns the batch to announce instead of `whole`. unannounced: see PendingBatch.
+  BatchPtr wait_divide(BatchPtr const& whole, HostKeys const& keys, std::int64_t& unannounced);
   // Makes the rows of the whole batch readable, and returns it. REQUIRES: the announced rows are here, and the step
   // before is complete. Queued on the stream.
   PreparedBatch::Impl& join_rows(Clock clock);
@@ -73,8 +73,9 @@ class LeasedBatches {
     std::vector<std::vector<Key>> taken{};  // by part of the announced batch: keys with sums that have waited
   };
   struct AnnouncedRows;
-  AnnouncedRows wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, DividedPart& divided);
-  void take_due(TableId table, Clock clock, AnnouncedRows& rows);
+  AnnouncedRows wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, DividedPart& divided,
+                               std::int64_t& unannounced);
+  void take_due(TableId table, Clock clock, AnnouncedRows& rows, std::int64_t& unannounced);
   std::shared_ptr<BatchPattern::Impl> make_pattern(BatchPattern::Impl const& whole,
                                                    std::vector<AnnouncedRows> const& parts);
   std::vector<ReplicaUse> plan(TableId table, View<Key const> keys, Rank home, Clock clock,

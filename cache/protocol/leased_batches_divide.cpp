@@ -50,7 +50,7 @@ std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys,
 }
 
 LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock,
-                                                           DividedPart& divided) {
+                                                           DividedPart& divided, std::int64_t& unannounced) {
   auto& stream = state_.stream;
   auto const& shard = state_.table(part.table);
   std::vector<std::uint32_t> occurrences(part.rows, 0);
@@ -72,7 +72,7 @@ LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& p
       if (uses[i] == ReplicaUse::kLeased) {
         leased_rows.push_back(row);
         leased_keys.push_back(of_home[i]);
-        state_.remote_home_keys += home == state_.me ? 0 : 1;
+        unannounced += home == state_.me ? 0 : 1;
       } else {
         rows.push_back({of_home[i], row, counts[i], uses[i] == ReplicaUse::kRefreshAndLease});
       }
@@ -85,10 +85,11 @@ LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& p
 }
 
 // Adds the rows whose gradients have waited long enough.
-void LeasedBatches::take_due(TableId table, Clock clock, AnnouncedRows& rows) {
+void LeasedBatches::take_due(TableId table, Clock clock, AnnouncedRows& rows, std::int64_t& unannounced) {
   for (auto const& due :
        leases(table).take_due(clock, synchronized_.contains(clock), state_.table(table).pin_budget())) {
     auto const home = kernels::home_of(due.key, static_cast<std::uint32_t>(state_.ranks));
+    unannounced -= Rank{home} == state_.me ? 0 : 1;
     rows.of_home[home].push_back(
         {due.key, AnnouncedRows::kNone, due.occurrences, due.use == ReplicaUse::kRefreshAndLease});
   }
@@ -127,7 +128,7 @@ std::shared_ptr<BatchPattern::Impl> LeasedBatches::make_pattern(BatchPattern::Im
   return pattern;
 }
 
-BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys) {
+BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys, std::int64_t& unannounced) {
   auto& stream = state_.stream;
   Clock const clock = whole->clock;
   DividedBatch divided{.whole = whole, .announced = nullptr};
@@ -136,7 +137,7 @@ BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys)
   for (auto& part : whole->parts) {
     part.ids = Array<std::uint32_t>(stream.device(), part.rows);
     of_table.try_emplace(part.table, parts.size());
-    parts.push_back(wait_plan_part(part, keys, clock, divided.parts.emplace_back()));
+    parts.push_back(wait_plan_part(part, keys, clock, divided.parts.emplace_back(), unannounced));
   }
   for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
     auto const [place, is_new] = of_table.try_emplace(TableId{t}, parts.size());
@@ -144,7 +145,7 @@ BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys)
       parts.push_back(
           {TableId{t}, std::vector<std::vector<AnnouncedRows::Row>>(static_cast<std::size_t>(state_.ranks))});
     }
-    take_due(TableId{t}, clock, parts[place->second]);
+    take_due(TableId{t}, clock, parts[place->second], unannounced);
     bool const is_empty = std::all_of(parts.back().of_home.begin(), parts.back().of_home.end(),
                                       [](auto const& rows) { return rows.empty(); });
     if (is_new && is_empty) parts.pop_back();

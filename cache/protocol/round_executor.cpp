@@ -47,14 +47,16 @@ void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
 }
 
 void RoundExecutor::announce(BatchPtr const& whole) {
-  if (state_.staleness == 0) return announce_rows(whole);
+  if (state_.staleness == 0) return announce_rows(whole, 0);
   kernels::HostReads reads(state_.stream);
   HostKeys const keys(*whole, reads);
   reads.wait();
-  announce_rows(leased_.wait_divide(whole, keys));
+  std::int64_t unannounced = 0;
+  auto const announced = leased_.wait_divide(whole, keys, unannounced);
+  announce_rows(announced, unannounced);
 }
 
-void RoundExecutor::announce_rows(BatchPtr const& batch) {
+void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounced) {
   auto& placement = state_.placement;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
@@ -65,7 +67,7 @@ void RoundExecutor::announce_rows(BatchPtr const& batch) {
       part.reads.first.push_back(part.reads.first.back() + static_cast<std::uint32_t>(rows));
     }
   }
-  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch});
+  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .unannounced = unannounced});
   GPUPS_ASSERT(added);
   auto& pending = place->second;
   kernels::HostReads reads(state_.stream);

@@ -92,7 +92,7 @@ class RoundExecutor {
     bool flush_residuals;
   };
 
-  void announce_rows(BatchPtr const& batch);
+  void announce_rows(BatchPtr const& batch, std::int64_t unannounced);
   void begin_round();
   void send_gradient_phase();
   void receive_gradient_phase(Rank from, Message const& message);

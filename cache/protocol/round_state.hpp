@@ -65,6 +65,9 @@ struct PendingBatch {
   std::vector<std::shared_ptr<ReceivedValues>> values{};  // that are not decoded, in the order of their headers
   std::vector<std::shared_ptr<ArrivedRows>> arrived{};    // that are not decoded
   std::size_t fetches{};                                  // late fetches whose values have not arrived
+  // Under bounded staleness: keys of other homes that the samples use without an announcement, less those that are
+  // announced only because gradients have waited.
+  std::int64_t unannounced = 0;
 };
 
 // The keys of a batch on the host. The batch must outlive this object.

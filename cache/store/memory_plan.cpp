@@ -7,7 +7,9 @@
 
 #include "cache/feedback/residual_table.hpp"
 #include "cache/feedback/row_mirror.hpp"
+#include "cache/feedback/waiting_sums.hpp"
 #include "cache/placement/directory.hpp"
+#include "cache/placement/replica_leases.hpp"
 #include "cache/wire/key_dictionary.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/row_lifecycle.hpp"
@@ -23,8 +25,8 @@ constexpr std::size_t kMapNodes = 2 * 64;
 
 }  // namespace
 
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks,
-                                        bool rows_move) {
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
+                                        std::size_t leases, int ranks, bool rows_move) {
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
@@ -45,6 +47,10 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   if (replicas > 0) {
     auto const all_of = [&](std::size_t n) { return values_of(n) + state_of(n) + index_of(n) + counters_of(n); };
     plan.push_back({name("replicas of rows of other ranks"), all_of(rows + replicas) - all_of(rows)});
+  }
+  if (leases > 0) {
+    plan.push_back({name("gradients that wait in leases"), WaitingSums::bytes_for(options, leases)});
+    plan.push_back({name("leases, on the host"), ReplicaLeases::bytes_for(leases)});
   }
   auto const others = static_cast<std::size_t>(ranks - 1);
   if (rows_move) {

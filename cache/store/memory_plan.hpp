@@ -11,8 +11,9 @@
 namespace gpups::cache {
 
 // Returns the memory of a shard with `rows` rows and `replicas` replicas in a group of `ranks` ranks, one line for each
-// use; see Store::memory_plan(). rows_move: while training, by a placement policy.
-std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas, int ranks,
-                                        bool rows_move);
+// use; see Store::memory_plan(). leases: the most replicas whose gradients wait. rows_move: while training, by a
+// placement policy.
+std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
+                                        std::size_t leases, int ranks, bool rows_move);
 
 }  // namespace gpups::cache

@@ -76,7 +76,9 @@ std::vector<MemoryPlanLine> Store::memory_plan() const {
     auto const& options = table->options();
     bool const rows_move = ranks() > 1 && impl_->options_.placement != PlacementPolicy::kStatic &&
                            !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
-    for (auto& line : cache::memory_plan(options, rows, table->replica_budget(), ranks(), rows_move)) {
+    bool const leased = ranks() > 1 && impl_->options_.staleness > 0;
+    std::size_t const leases = leased ? table->pin_budget() : 0;
+    for (auto& line : cache::memory_plan(options, rows, table->replica_budget(), leases, ranks(), rows_move)) {
       plan.push_back(std::move(line));
     }
   }

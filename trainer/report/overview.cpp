@@ -65,6 +65,11 @@ std::string traffic_sentence(RunView const& view) {
     text += fmt::format(" Of these, {} ({}) are {} moves of rows.", bytes_text(moves), percent_text(moves, all),
                         count_text(total.of("moved_rows")));
   }
+  if (double const leased = total.of("leased_keys"); leased > 0) {
+    text +=
+        fmt::format(" {} of the rows that batches use were read from copies of up to {} steps on average.",
+                    percent_text(leased, total.of("distinct_keys")), number_text(total.of("leased_steps") / leased));
+  }
   auto const estimate = estimate_of(total);
   bool const differs = moves > 0 || total.of("remote_keys") != total.of("remote_home_keys");
   if (!estimate || !differs) return text;
