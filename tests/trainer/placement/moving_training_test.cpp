@@ -33,6 +33,20 @@ TEST_F(MovingGraphs, ResumedRunEqualsUninterruptedRun) {
   EXPECT_EQ(resumed, whole);
 }
 
+TEST_F(MovingGraphs, StalenessSendsLessAndLearns) {
+  auto const with = [&](std::string const& staleness) {
+    return run("staleness" + staleness,
+               {"train.epochs=10", "run.ranks=2", "placement.replica_fraction=1", "placement.staleness=" + staleness});
+  };
+  auto const sync = with("0"), stale = with("3");
+  EXPECT_EQ(sync.at("leased_keys"), 0);
+  EXPECT_GT(stale.at("leased_keys"), 0);
+  EXPECT_LT(stale.at("sent").at("refreshes").get<double>(), .7 * sync.at("sent").at("refreshes").get<double>());
+  auto const first_loss = lines("staleness3", "loss").front().at("loss").get<double>();
+  EXPECT_LT(stale.at("loss").get<double>(), first_loss);
+  EXPECT_NE(stale.at("table_hash"), sync.at("table_hash"));
+}
+
 TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {
   Settings const settings = small("dlrm", {"model.admission_count=2"});
   auto const with = [&](std::string const& name, Settings more) {
