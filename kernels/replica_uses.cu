@@ -23,7 +23,9 @@ void run(Exec<S> ex, MarkReplicasOfAll const& all) {
                          [](MarkReplicas const& m) { return m.ids.size(); });
   each_item(ex, list.segments(), [] GPUPS_FN(MarkReplicas const& m, std::size_t i) {
     auto& word = *m.uses.row(m.ids[i]);
-    if (!m.skip_owned || word != kOwned) word = m.word;
+    bool const is_later = word != kOwned && ((word - m.word) & (kReplicaBit - 1)) < kReplicaBit / 2;
+    bool const stays = word == kOwned ? m.skip_owned : m.word != kOwned && is_later;
+    if (!stays) word = m.word;
   });
 }
 

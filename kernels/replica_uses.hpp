@@ -28,7 +28,7 @@ GPUPS_FN inline bool is_unused_replica(std::uint32_t word, std::uint32_t now, st
   return word != kOwned && steps >= age && steps < kReplicaBit / 2;
 }
 
-// Makes rows replicas with this word.
+// Makes rows replicas with this word, or owned rows. A replica whose word is of a later step stays as it is.
 struct MarkReplicas {
   Rows<std::uint32_t> uses;       // stride 1
   View<std::uint32_t const> ids;  // (n)

@@ -21,7 +21,7 @@ ReplicaUse ReplicaLeases::refresh(std::uint32_t id, Clock step, std::size_t leas
   if (record.leased) --leases_;
   bool const leased = leases_ < (is_known ? leases_max : leases_max / 4 * 3);
   leases_ += leased ? 1 : 0;
-  record = {.refreshed = step, .occurrences = 0, .waiting = 0, .leased = leased};
+  record = {.refreshed = step, .occurrences = 0, .waiting_uses = 0, .leased = leased};
   ended_[step + staleness_ + 1].push_back(id);
   return leased ? ReplicaUse::kRefreshAndLease : ReplicaUse::kRefresh;
 }
@@ -32,16 +32,15 @@ std::vector<ReplicaUse> ReplicaLeases::plan(View<Key const> keys, std::span<std:
   std::vector<ReplicaUse> uses(keys.size(), ReplicaUse::kRefresh);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto& record = records_[ids[i]];
-    bool const is_refreshed = record.refreshed == step || record.earlier == step;
     bool const is_leased = record.leased && record.refreshed < step && step <= record.refreshed + staleness_;
-    if (is_refreshed || (is_leased && !refresh_all)) {
+    if (is_leased && !refresh_all) {
       uses[i] = ReplicaUse::kLeased;
-      ++record.waiting;
+      ++record.waiting_uses;
       record.occurrences += occurrences[i];
-      auto const age = is_refreshed ? 0 : static_cast<std::uint64_t>(step - record.refreshed);
+      auto const age = static_cast<std::uint64_t>(step - record.refreshed);
       counts_ = {counts_.reads + 1, counts_.age + age, std::max(counts_.age_max, age)};
     } else if (record.refreshed > step) {
-      record.earlier = step;
+      record.earlier_refresh = step;
     } else {
       occurrences[i] += record.occurrences;
       uses[i] = refresh(ids[i], step, leases_max);
@@ -50,18 +49,29 @@ std::vector<ReplicaUse> ReplicaLeases::plan(View<Key const> keys, std::span<std:
   return uses;
 }
 
-// Plans a refresh, unless the batch of the step has one already.
+// Plans a refresh, unless the batch of the step has one already. What waits since a later refresh stays due.
 void ReplicaLeases::take(std::uint32_t id, Clock step, std::size_t leases_max, std::vector<DueRow>& due) {
   auto& record = records_[id];
-  if (record.refreshed == step || record.earlier == step) return;
-  DueRow row{.key = Key{*index_.keys().row(id)}, .occurrences = std::exchange(record.occurrences, 0)};
-  record.waiting = 0;
+  if (record.refreshed == step || record.earlier_refresh == step) return;
+  DueRow row{.key = Key{*index_.keys().row(id)}};
   if (record.refreshed < step) {
+    row.occurrences = record.occurrences;
     row.use = refresh(id, step, leases_max);
   } else {
-    record.earlier = step;
+    record.earlier_refresh = step;
   }
   due.push_back(row);
+}
+
+void ReplicaLeases::take_overdue(Clock step, std::size_t leases_max, std::vector<DueRow>& due) {
+  std::vector<Key> keys;
+  for (auto const& overdue : overdue_) keys.push_back(overdue.key);
+  auto const ids = ids_of(View<Key const>(keys));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    records_[ids[i]].occurrences += overdue_[i].occurrences;
+    take(ids[i], step, leases_max, due);
+  }
+  overdue_.clear();
 }
 
 std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all, std::size_t leases_max) {
@@ -73,7 +83,7 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
     for (auto const id : ids) {
       auto& record = records_[id];
       if (record.refreshed < Clock{0} || record.refreshed + staleness_ + 1 != end) continue;  // renewed
-      if (record.waiting > 0) {
+      if (record.waiting_uses > 0) {
         take(id, step, leases_max, due);
       } else {
         if (record.leased) --leases_;
@@ -83,27 +93,44 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
     }
   }
   index_.wait_erase_ids(host_, View<std::uint32_t const>(unused));
-  for (auto const id : ids_of(View<Key const>(overdue_))) take(id, step, leases_max, due);
-  overdue_.clear();
+  take_overdue(step, leases_max, due);
   for (std::uint32_t id = 0; all && id < records_.size(); ++id) {
-    if (records_[id].waiting > 0) take(id, step, leases_max, due);
+    if (records_[id].waiting_uses > 0) take(id, step, leases_max, due);
   }
   return due;
 }
 
-void ReplicaLeases::applied(View<Key const> keys, Clock step) {
+void ReplicaLeases::record_applied(View<Key const> keys, std::span<std::uint32_t const> occurrences, Clock step) {
   std::vector<std::uint32_t> ids(keys.size());
   index_.find(host_, keys, {ids.data(), ids.size(), Device::host()});
-  for (auto const id : ids) {
-    if (id == kernels::kNoRow) continue;
-    auto& record = records_[id];
-    if (record.refreshed < step && record.waiting > 0) --record.waiting;  // else the use is of an earlier lease
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == kernels::kNoRow) continue;
+    auto& record = records_[ids[i]];
+    if (record.refreshed >= step || record.waiting_uses == 0) continue;  // the use is of an earlier lease
+    --record.waiting_uses;
+    record.occurrences -= std::min(record.occurrences, occurrences[i]);
   }
+}
+
+std::vector<std::uint32_t> ReplicaLeases::leased_at(View<Key const> keys, Clock step) const {
+  std::vector<std::uint32_t> ids(keys.size()), places;
+  index_.find(host_, keys, {ids.data(), ids.size(), Device::host()});
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == kernels::kNoRow) continue;
+    auto const& record = records_[ids[i]];
+    if (record.leased && record.refreshed + staleness_ >= step) places.push_back(i);
+  }
+  return places;
+}
+
+void ReplicaLeases::retry(std::vector<Key> const& keys) {
+  for (Key const key : keys) overdue_.push_back({key, 0});
 }
 
 void ReplicaLeases::clear() {
   for (std::uint32_t id = 0; id < records_.size(); ++id) {
-    if (records_[id].waiting > 0) overdue_.push_back(Key{*index_.keys().row(id)});
+    auto const& record = records_[id];
+    if (record.waiting_uses > 0) overdue_.push_back({Key{*index_.keys().row(id)}, record.occurrences});
   }
   index_ = kernels::KeyIndex(Device::host(), 0, kernels::Growth::kByMoving);
   records_.clear();
@@ -113,7 +140,7 @@ void ReplicaLeases::clear() {
 
 void ReplicaLeases::drop(std::vector<Key> const& keys) {
   std::set<Key> const dropped(keys.begin(), keys.end());
-  std::erase_if(overdue_, [&](Key key) { return dropped.contains(key); });
+  std::erase_if(overdue_, [&](OverdueKey const& overdue) { return dropped.contains(overdue.key); });
 }
 
 }  // namespace gpups::cache

@@ -34,11 +34,10 @@ class ReplicaLeases {
   // staleness: at least 1.
   explicit ReplicaLeases(std::int64_t staleness) : staleness_(staleness), host_(Device::host(), 1) {}
 
-  // Decides how the batch of `step` uses each key. If it has been called for the batch before, for another part, keys
-  // that the batch refreshes already are leased. keys: (n), distinct, on the host. occurrences: (n), entries of each
-  // key; those of leased uses are added to the next refresh of the row. leases_max: the most leases at a time; rows
-  // that have not been used recently get only three quarters of them. refresh_all: no use is leased, unless the batch
-  // refreshes the row already.
+  // Decides how the batch of `step` uses each key. keys: (n), distinct, on the host, and not refreshed by the batch
+  // already. occurrences: (n), entries of each key; those of leased uses are added to the next refresh of the row.
+  // leases_max: the most leases at a time; rows that have not been used recently get only three quarters of them.
+  // refresh_all: no use is leased.
   std::vector<ReplicaUse> plan(View<Key const> keys, std::span<std::uint32_t> occurrences, Clock step,
                                std::size_t leases_max, bool refresh_all = false);
 
@@ -52,10 +51,13 @@ class ReplicaLeases {
   // after plan() for all keys of the batch. all: plans one for all rows with waiting gradients.
   std::vector<DueRow> take_due(Clock step, bool all, std::size_t leases_max);
 
-  // Tells that the gradients of leased uses in the batch of `step` do not wait, because this rank owns the rows.
-  void applied(View<Key const> keys, Clock step);
+  // Records that the gradients and the occurrences of leased uses in the batch of `step` have been applied, because
+  // this rank owns the rows.
+  void record_applied(View<Key const> keys, std::span<std::uint32_t const> occurrences, Clock step);
+  // Returns the places of the keys that have a lease in `step`.
+  std::vector<std::uint32_t> leased_at(View<Key const> keys, Clock step) const;
   // Makes keys due whose gradients were not applied, because the step was rejected.
-  void retry(std::vector<Key> const& keys) { overdue_.insert(overdue_.end(), keys.begin(), keys.end()); }
+  void retry(std::vector<Key> const& keys);
   // Ends all leases. Gradients that wait are due.
   void clear();
   // Makes keys not due, because their gradients were dropped. REQUIRES: clear() was called, and plan() was not.
@@ -63,7 +65,7 @@ class ReplicaLeases {
 
   // Returns the number of leases.
   std::size_t size() const { return leases_; }
-  // Returns the bytes of host memory for as many leases.
+  // Returns the bytes of host memory for `leases` leases.
   static std::size_t bytes_for(std::size_t leases) {
     return kernels::KeyIndex::bytes_for(leases, kernels::Growth::kByMoving) +
            leases * (sizeof(LeaseRecord) + sizeof(std::uint32_t));
@@ -79,22 +81,28 @@ class ReplicaLeases {
 
  private:
   struct LeaseRecord {
-    Clock refreshed{-1};  // -1: the record is free
-    Clock earlier{-1};    // a step before `refreshed` whose batch was planned later
+    Clock refreshed{-1};        // -1: the record is free
+    Clock earlier_refresh{-1};  // in a step before `refreshed` whose batch was planned later
     std::uint32_t occurrences = 0;
-    std::uint32_t waiting = 0;  // leased uses whose gradients may wait
+    std::uint32_t waiting_uses = 0;  // leased uses whose gradients may wait
     bool leased = false;
+  };
+  // A key with gradients that wait, but without a record.
+  struct OverdueKey {
+    Key key{};
+    std::uint32_t occurrences = 0;
   };
   std::vector<std::uint32_t> ids_of(View<Key const> keys);
   ReplicaUse refresh(std::uint32_t id, Clock step, std::size_t leases_max);
+  void take_overdue(Clock step, std::size_t leases_max, std::vector<DueRow>& due);
   void take(std::uint32_t id, Clock step, std::size_t leases_max, std::vector<DueRow>& due);
 
   std::int64_t staleness_;
-  Stream host_;
+  mutable Stream host_;
   kernels::KeyIndex index_{Device::host(), 0, kernels::Growth::kByMoving};
   std::vector<LeaseRecord> records_;                   // by the key's number in the index
   std::map<Clock, std::vector<std::uint32_t>> ended_;  // by the first clock after a lease; some were renewed
-  std::vector<Key> overdue_;
+  std::vector<OverdueKey> overdue_;
   std::size_t leases_ = 0;
   Counts counts_;
 };

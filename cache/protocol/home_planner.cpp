@@ -80,12 +80,13 @@ void HomePlanner::move_rows(Clock clock, bool is_used) {
     if (count_uses) hot_rows_.add(TableId{t}, used);
     auto& directory = state_.placement.directories[t];
     auto const before = directory.owners(View<Key const>(used.keys), state_.me, clock);
-    auto const owners = choose_owners(state_.policy, {.step = clock,
-                                                      .bytes = row_bytes(state_.table(TableId{t}).options()),
-                                                      .keys = used.keys,
-                                                      .owners = before,
-                                                      .first_user = used.first,
-                                                      .users = used.users});
+    auto const owners = choose_owners(state_.has_restored ? PlacementPolicy::kStatic : state_.policy,
+                                      {.step = clock,
+                                       .bytes = row_bytes(state_.table(TableId{t}).options()),
+                                       .keys = used.keys,
+                                       .owners = before,
+                                       .first_user = used.first,
+                                       .users = used.users});
     std::vector<Key> moved;
     std::vector<Rank> to;
     for (std::size_t i = 0; i < owners.size(); ++i) {

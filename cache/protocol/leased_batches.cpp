@@ -25,27 +25,38 @@ WaitingSums& LeasedBatches::sums(TableId table) {
 
 // -- its rows are here --
 
+// Returns the part of a table in the announced batch; null if it has none.
+PreparedPart* LeasedBatches::part_of(DividedBatch& divided, TableId table) {
+  auto& parts = divided.announced->parts;
+  auto const found = std::find_if(parts.begin(), parts.end(), [=](auto const& part) { return part.table == table; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
 PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
   auto& stream = state_.stream;
   auto& divided = batches_.at(clock);
   auto& whole = *divided.whole;
+  if (whole.ready) return whole;
   std::vector<TableShard::ShardKeys> leased;
   std::vector<kernels::GatherElements<std::uint32_t>> gathers;
   std::vector<kernels::ScatterElements> scatters;
   std::vector<Array<std::uint32_t>> memory;
   std::vector<TableShard::Pin> pins;
+  for (std::size_t q = 0; q < divided.begun.size(); ++q) {
+    auto const& announced = divided.announced->parts[q];
+    auto const& ids = memory.emplace_back(stream.device(), divided.begun[q].size());
+    gathers.push_back({announced.ids, divided.begun[q], ids});
+    pins.push_back({&state_.table(announced.table), ids});
+  }
   for (std::size_t p = 0; p < divided.parts.size(); ++p) {
     auto const& part = divided.parts[p];
-    auto const& announced = divided.announced->parts[p];
-    auto& shard = state_.table(announced.table);
-    auto const& pinned = memory.emplace_back(stream.device(), part.begun.size());
-    gathers.push_back({announced.ids, part.begun, pinned});
-    pins.push_back({&shard, pinned});
-    if (p >= whole.parts.size()) continue;
-    auto const& ids = memory.emplace_back(stream.device(), part.whole_rows.size());
-    gathers.push_back({announced.ids, part.announced_rows, ids});
-    scatters.push_back({.from = ids, .positions = part.whole_rows, .to = whole.parts[p].ids});
-    leased.push_back({&shard, part.leased_keys, part.leased_ids});
+    auto const table = whole.parts[p].table;
+    if (auto const* const announced = part_of(divided, table)) {
+      auto const& ids = memory.emplace_back(stream.device(), part.whole_rows.size());
+      gathers.push_back({announced->ids, part.announced_rows, ids});
+      scatters.push_back({.from = ids, .positions = part.whole_rows, .to = whole.parts[p].ids});
+    }
+    leased.push_back({&state_.table(table), part.leased_keys, part.leased_ids});
     scatters.push_back({.from = part.leased_ids, .positions = part.leased_rows, .to = whole.parts[p].ids});
   }
   kernels::gather_elements(stream, gathers);
@@ -53,6 +64,26 @@ PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
   TableShard::find(stream, leased);
   kernels::scatter_elements(stream, scatters);
   return whole;
+}
+
+void LeasedBatches::pin_leaving(Clock clock) {
+  auto& stream = state_.stream;
+  for (auto& [id, batch] : state_.reader_batches) {
+    if (id.second != clock || batch.is_late || batch.moves.empty()) continue;
+    for (std::size_t p = 0; p < batch.moves.size(); ++p) {
+      std::vector<Key> keys;  // in the order of the row numbers
+      for (auto const& [home, list] : batch.homes) {
+        if (list.moves.empty()) continue;
+        keys.insert(keys.end(), list.moves[p].keys.begin(), list.moves[p].keys.end());
+      }
+      auto const table = batch.moves[p].table;
+      auto const places = to_device(stream, leases(table).leased_at(View<Key const>(keys), clock));
+      Array<std::uint32_t> const ids(stream.device(), places.size());
+      kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{batch.moves[p].ids, places, ids});
+      TableShard::Pin const pin{&state_.table(table), ids};
+      TableShard::pin_replicas(stream, {&pin, 1}, clock - 1 + state_.staleness);
+    }
+  }
 }
 
 // -- its step --
@@ -82,11 +113,15 @@ void LeasedBatches::wait_find_owned(DividedBatch& divided) {
     std::vector<std::uint32_t> owned_rows, owned_ids, replica_rows;
     std::vector<Key> replica_keys;
     divided.parts[p].owned_keys.clear();
+    divided.parts[p].owned_entries.clear();
+    std::vector<std::int64_t> counts;
     for (std::size_t i = 0; i < all[p].words.size(); ++i) {
       if (all[p].words[i] == kernels::kOwned) {
         owned_rows.push_back(all[p].rows[i]);
         owned_ids.push_back(all[p].ids[i]);
         divided.parts[p].owned_keys.push_back(all[p].keys[i]);
+        divided.parts[p].owned_entries.push_back(divided.parts[p].leased_entries[i]);
+        counts.push_back(divided.parts[p].leased_entries[i]);
       } else {
         replica_rows.push_back(all[p].rows[i]);
         replica_keys.push_back(all[p].keys[i]);
@@ -95,7 +130,7 @@ void LeasedBatches::wait_find_owned(DividedBatch& divided) {
     auto& part = divided.parts[p];
     part.owned_rows = to_device(stream, owned_rows);
     part.owned_ids = to_device(stream, owned_ids);
-    part.owned_counts = to_device(stream, std::vector<std::int64_t>(owned_ids.size(), 0));  // refreshes count them
+    part.owned_counts = to_device(stream, counts);
     part.replica_rows = to_device(stream, replica_rows);
     part.replica_keys = to_device(stream, replica_keys);
   }
@@ -104,7 +139,7 @@ void LeasedBatches::wait_find_owned(DividedBatch& divided) {
 void LeasedBatches::append_owned(Clock clock, TableId table, std::vector<RowSums>& lists) {
   auto const found = batches_.find(clock);
   if (found == batches_.end()) return;
-  auto const& [whole, announced, parts, taken] = found->second;
+  auto const& [whole, announced, parts, begun, taken] = found->second;
   for (std::size_t p = 0; p < whole->parts.size(); ++p) {
     auto& part = whole->parts[p];
     if (part.table != table || parts[p].owned_ids.empty()) continue;
@@ -120,19 +155,18 @@ BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::st
   auto& divided = batches_.at(whole.clock);
   divided.taken.clear();
   wait_find_owned(divided);
-  for (std::size_t p = 0; p < divided.parts.size(); ++p) {
-    auto const& part = divided.parts[p];
-    auto& announced = divided.announced->parts[p];
+  for (auto& announced : divided.announced->parts) {
     auto const& options = state_.table(announced.table).options();
     announced.sums = Matrix<std::int64_t>(stream.device(), announced.rows, options.dim);
     memory::fill_bytes(stream, announced.sums.view().data(), 0, announced.sums.view().flat().bytes());
     auto const bad_row = no_bad_row(stream);
-    if (p < whole.parts.size()) {
+    for (std::size_t p = 0; p < whole.parts.size(); ++p) {
+      if (whole.parts[p].table != announced.table) continue;
       kernels::merge_sums(stream, {.into = announced.sums,
-                                   .slots = part.announced_rows,
+                                   .slots = divided.parts[p].announced_rows,
                                    .sums = whole.parts[p].sums,
                                    .bad_row = bad_row,
-                                   .positions = part.whole_rows});
+                                   .positions = divided.parts[p].whole_rows});
     }
     divided.taken.push_back(sums(announced.table).wait_read(stream, announced.keys, announced.sums, bad_row));
     auto const row = to_host(stream, bad_row.view())[0];
@@ -161,7 +195,7 @@ void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
   for (std::size_t p = 0; p < divided.whole->parts.size(); ++p) {
     auto& part = divided.whole->parts[p];
     auto const& of_part = divided.parts[p];
-    leases(part.table).applied(View<Key const>(of_part.owned_keys), clock);
+    leases(part.table).record_applied(View<Key const>(of_part.owned_keys), of_part.owned_entries, clock);
     if (!rejected && !of_part.replica_rows.empty()) {
       sums(part.table).wait_add(stream, clock, of_part.replica_keys, part.sums, of_part.replica_rows);
     }

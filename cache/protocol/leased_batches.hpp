@@ -34,6 +34,9 @@ class LeasedBatches {
   PreparedBatch::Impl& join_rows(Clock clock);
   // Returns the announced batch, with its sums and those that have waited. Sets `error` if a sum is too large.
   BatchPtr wait_join_sums(PreparedBatch::Impl const& whole, std::string& error);
+  // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them. Queued on
+  // the stream.
+  void pin_leaving(Clock clock);
   // Adds the gradients of leased uses of rows that this rank owns in the step to `lists`: they need not wait. The
   // arrays are valid until the end of the step.
   void append_owned(Clock clock, TableId table, std::vector<RowSums>& lists);
@@ -56,28 +59,37 @@ class LeasedBatches {
   ReplicaLeases::Counts counts() const;
 
  private:
+  // A part of a whole batch.
   struct DividedPart {
-    Array<std::uint32_t> whole_rows, announced_rows;  // (k): the same rows in the two batches
-    Array<std::uint32_t> leased_rows, leased_ids;     // rows of the whole batch that are read as they are
+    Array<std::uint32_t> whole_rows, announced_rows;  // (k): the same rows in this part, and in the announced table
+    Array<std::uint32_t> leased_rows, leased_ids;     // rows of this part that are read as they are
     Array<Key> leased_keys;
-    Array<std::uint32_t> begun;  // announced rows with which a lease begins
+    std::vector<std::uint32_t> leased_entries;
+    std::int64_t unannounced = 0;  // leased rows of other homes
     // From wait_join_sums() on, the leased rows by whether this rank owns them in the step.
     Array<std::uint32_t> owned_rows, owned_ids, replica_rows;
     Array<std::int64_t> owned_counts;
     Array<Key> replica_keys;
     std::vector<Key> owned_keys;
+    std::vector<std::uint32_t> owned_entries;
   };
+  // The announced batch has one part for each table.
   struct DividedBatch {
     BatchPtr whole, announced;
-    std::vector<DividedPart> parts{};
-    std::vector<std::vector<Key>> taken{};  // by part of the announced batch: keys with sums that have waited
+    std::vector<DividedPart> parts{};           // of the whole batch
+    std::vector<Array<std::uint32_t>> begun{};  // by part of the announced batch: rows with which leases begin
+    std::vector<std::vector<Key>> taken{};      // likewise: keys with sums that have waited
   };
   struct AnnouncedRows;
-  AnnouncedRows wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, DividedPart& divided,
-                               std::int64_t& unannounced);
-  void take_due(TableId table, Clock clock, AnnouncedRows& rows, std::int64_t& unannounced);
+  struct AnnouncedPart;
+  AnnouncedPart wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, AnnouncedRows& rows,
+                               DividedPart& divided);
+  std::int64_t take_due(Clock clock, AnnouncedRows& rows);
+  std::size_t rows_of_others(PreparedBatch::Impl const& batch, TableId table) const;
   std::shared_ptr<BatchPattern::Impl> make_pattern(BatchPattern::Impl const& whole,
                                                    std::vector<AnnouncedRows> const& parts);
+  Array<std::uint32_t> begun_rows(AnnouncedRows const& rows) const;
+  static PreparedPart* part_of(DividedBatch& divided, TableId table);
   std::vector<ReplicaUse> plan(TableId table, View<Key const> keys, Rank home, Clock clock,
                                std::span<std::uint32_t> occurrences);
   void wait_find_owned(DividedBatch& divided);
@@ -86,8 +98,10 @@ class LeasedBatches {
 
   RoundState& state_;
   std::set<Clock> synchronized_;  // steps of batches that are not announced
+  Clock synchronized_until_{-1};  // no batch of a step up to it, that is announced now, uses a lease
   std::map<TableId, ReplicaLeases> leases_;
   std::map<TableId, WaitingSums> sums_;
+  std::map<TableId, std::size_t> step_rows_;  // the most rows of other homes that a batch has used
   std::map<Clock, DividedBatch> batches_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeasedBatches: divides batches when they are announced.
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "cache/protocol/leased_batches.hpp"
@@ -10,37 +11,62 @@ namespace gpups::cache {
 
 // The rows of one table in the announced batch, by home.
 struct LeasedBatches::AnnouncedRows {
-  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
   struct Row {
     Key key{};
-    std::uint32_t whole_row = kNone;  // its row in the whole batch
     std::uint32_t occurrences = 0;
     bool begins_lease = false;
   };
+  // A row: the place-th of its home.
+  struct Place {
+    std::uint32_t home = 0, place = 0;
+  };
   TableId table{};
   std::vector<std::vector<Row>> of_home{};
+  bool has_parts = false;                      // the whole batch has several parts of the table
+  std::unordered_map<Key, Place> places = {};  // if it has
+
+  Place add(std::uint32_t home, Row const& row) {
+    Place const place{home, static_cast<std::uint32_t>(of_home[home].size())};
+    of_home[home].push_back(row);
+    if (has_parts) places[row.key] = place;
+    return place;
+  }
+  // Returns the row numbers of places.
+  std::vector<std::uint32_t> rows_at(std::vector<Place> const& at) const {
+    std::vector<std::uint32_t> first{0}, rows;
+    for (auto const& rows_of_home : of_home)
+      first.push_back(first.back() + static_cast<std::uint32_t>(rows_of_home.size()));
+    for (auto const& [home, place] : at) rows.push_back(first[home] + place);
+    return rows;
+  }
 };
 
-// Plans the uses of keys of one home. Rows of this home that are there get no new lease.
+// The rows of a part of the whole batch that are announced, with their places in the announced batch.
+struct LeasedBatches::AnnouncedPart {
+  std::vector<std::uint32_t> whole_rows;
+  std::vector<AnnouncedRows::Place> places;
+};
+
+// Plans the uses of keys of one home. Rows that their home owns, if it is this rank, get no new lease.
 std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys, Rank home, Clock clock,
                                             std::span<std::uint32_t> occurrences) {
   std::vector<ReplicaUse> uses(keys.size(), ReplicaUse::kRefresh);
   if (home == state_.me && !state_.placement.any_moved) return uses;
   auto& of_table = leases(table);
-  bool const all = synchronized_.contains(clock);
-  std::size_t const leases_max = state_.table(table).pin_budget();
+  bool const all = clock <= synchronized_until_;
+  std::size_t const leases_max = state_.table(table).pin_budget(step_rows_[table]);
   if (home != state_.me) return of_table.plan(keys, occurrences, clock, leases_max, all);
   auto const owners = state_.placement.directories[number(table)].owners(keys, home, clock);
-  for (bool const is_there : {false, true}) {
+  for (bool const at_home : {false, true}) {
     std::vector<std::uint32_t> places, counts;
     std::vector<Key> some;
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
-      if ((owners[i] == home) != is_there) continue;
+      if ((owners[i] == home) != at_home) continue;
       places.push_back(i);
       some.push_back(keys[i]);
       counts.push_back(occurrences[i]);
     }
-    auto const planned = of_table.plan(View<Key const>(some), counts, clock, is_there ? 0 : leases_max, all);
+    auto const planned = of_table.plan(View<Key const>(some), counts, clock, at_home ? 0 : leases_max, all);
     for (std::size_t i = 0; i < places.size(); ++i) {
       uses[places[i]] = planned[i];
       occurrences[places[i]] = counts[i];
@@ -49,32 +75,45 @@ std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys,
   return uses;
 }
 
-LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock,
-                                                           DividedPart& divided, std::int64_t& unannounced) {
+LeasedBatches::AnnouncedPart LeasedBatches::wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock,
+                                                           AnnouncedRows& rows, DividedPart& divided) {
   auto& stream = state_.stream;
-  auto const& shard = state_.table(part.table);
-  std::vector<std::uint32_t> occurrences(part.rows, 0);
-  if (shard.counts_occurrences()) {
+  std::vector<std::uint32_t> entries(part.rows, 0);
+  if (state_.table(part.table).counts_occurrences()) {
     auto const offsets = to_host(stream, part.offsets);
-    for (std::size_t row = 0; row < part.rows; ++row) occurrences[row] = offsets[row + 1] - offsets[row];
+    for (std::size_t row = 0; row < part.rows; ++row) entries[row] = offsets[row + 1] - offsets[row];
   }
-  AnnouncedRows announced{.table = part.table, .of_home = {}};
+  AnnouncedPart announced;
   std::vector<std::uint32_t> leased_rows;
   std::vector<Key> leased_keys;
-  for (std::uint32_t h = 0; h < static_cast<std::uint32_t>(state_.ranks); ++h) {
-    Rank const home{h};
-    auto const of_home = keys.of(part.keys_at(home));
-    auto const counts = std::span(occurrences).subspan(part.homes[h], of_home.size());
-    auto const uses = plan(part.table, of_home, home, clock, counts);
-    auto& rows = announced.of_home.emplace_back();
+  for (std::uint32_t home = 0; home < static_cast<std::uint32_t>(state_.ranks); ++home) {
+    auto const of_home = keys.of(part.keys_at(Rank{home}));
+    std::vector<Key> planned;
+    std::vector<std::uint32_t> planned_rows, occurrences;
     for (std::uint32_t i = 0; i < of_home.size(); ++i) {
-      auto const row = part.homes[h] + i;
+      auto const row = part.homes[home] + i;
+      auto const other = rows.places.find(of_home[i]);
+      if (other == rows.places.end()) {
+        planned.push_back(of_home[i]);
+        planned_rows.push_back(row);
+        occurrences.push_back(entries[row]);
+      } else {  // another part of the batch announces it
+        rows.of_home[home][other->second.place].occurrences += entries[row];
+        announced.whole_rows.push_back(row);
+        announced.places.push_back(other->second);
+      }
+    }
+    auto const uses = plan(part.table, View<Key const>(planned), Rank{home}, clock, occurrences);
+    for (std::size_t i = 0; i < planned.size(); ++i) {
       if (uses[i] == ReplicaUse::kLeased) {
-        leased_rows.push_back(row);
-        leased_keys.push_back(of_home[i]);
-        unannounced += home == state_.me ? 0 : 1;
+        leased_rows.push_back(planned_rows[i]);
+        leased_keys.push_back(planned[i]);
+        divided.leased_entries.push_back(entries[planned_rows[i]]);
+        divided.unannounced += Rank{home} == state_.me ? 0 : 1;
       } else {
-        rows.push_back({of_home[i], row, counts[i], uses[i] == ReplicaUse::kRefreshAndLease});
+        announced.whole_rows.push_back(planned_rows[i]);
+        announced.places.push_back(
+            rows.add(home, {planned[i], occurrences[i], uses[i] == ReplicaUse::kRefreshAndLease}));
       }
     }
   }
@@ -84,15 +123,16 @@ LeasedBatches::AnnouncedRows LeasedBatches::wait_plan_part(PreparedPart const& p
   return announced;
 }
 
-// Adds the rows whose gradients have waited long enough.
-void LeasedBatches::take_due(TableId table, Clock clock, AnnouncedRows& rows, std::int64_t& unannounced) {
-  for (auto const& due :
-       leases(table).take_due(clock, synchronized_.contains(clock), state_.table(table).pin_budget())) {
+// Adds the rows whose gradients have waited long enough. Returns how many have another home.
+std::int64_t LeasedBatches::take_due(Clock clock, AnnouncedRows& rows) {
+  std::int64_t of_others = 0;
+  auto const leases_max = state_.table(rows.table).pin_budget(step_rows_[rows.table]);
+  for (auto const& due : leases(rows.table).take_due(clock, synchronized_.contains(clock), leases_max)) {
     auto const home = kernels::home_of(due.key, static_cast<std::uint32_t>(state_.ranks));
-    unannounced -= Rank{home} == state_.me ? 0 : 1;
-    rows.of_home[home].push_back(
-        {due.key, AnnouncedRows::kNone, due.occurrences, due.use == ReplicaUse::kRefreshAndLease});
+    of_others += Rank{home} == state_.me ? 0 : 1;
+    rows.add(home, {due.key, due.occurrences, due.use == ReplicaUse::kRefreshAndLease});
   }
+  return of_others;
 }
 
 // Makes the pattern of the announced batch. It has no entries: its sums are not those of a push.
@@ -128,49 +168,63 @@ std::shared_ptr<BatchPattern::Impl> LeasedBatches::make_pattern(BatchPattern::Im
   return pattern;
 }
 
+// Returns the number of rows of a table that have other homes, over all parts of a batch.
+std::size_t LeasedBatches::rows_of_others(PreparedBatch::Impl const& batch, TableId table) const {
+  std::size_t rows = 0;
+  for (auto const& part : batch.parts) {
+    if (part.table == table) rows += part.rows - part.rows_at(state_.me);
+  }
+  return rows;
+}
+
 BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys, std::int64_t& unannounced) {
   auto& stream = state_.stream;
   Clock const clock = whole->clock;
   DividedBatch divided{.whole = whole, .announced = nullptr};
-  std::vector<AnnouncedRows> parts;
-  std::map<TableId, std::size_t> of_table;  // the first part of each
+  if (synchronized_.contains(clock)) synchronized_until_ = std::max(synchronized_until_, clock);
+  std::vector<AnnouncedRows> tables;
+  for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
+    auto const parts = std::count_if(whole->parts.begin(), whole->parts.end(),
+                                     [=](auto const& part) { return part.table == TableId{t}; });
+    auto& step_rows = step_rows_[TableId{t}];
+    step_rows = std::max(step_rows, rows_of_others(*whole, TableId{t}));
+    tables.push_back({.table = TableId{t}, .has_parts = parts > 1});
+    tables.back().of_home.resize(static_cast<std::size_t>(state_.ranks));
+  }
+  std::vector<AnnouncedPart> announced;
   for (auto& part : whole->parts) {
     part.ids = Array<std::uint32_t>(stream.device(), part.rows);
-    of_table.try_emplace(part.table, parts.size());
-    parts.push_back(wait_plan_part(part, keys, clock, divided.parts.emplace_back(), unannounced));
+    auto& of_part = divided.parts.emplace_back();
+    announced.push_back(wait_plan_part(part, keys, clock, tables[number(part.table)], of_part));
+    unannounced += of_part.unannounced;
   }
-  for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
-    auto const [place, is_new] = of_table.try_emplace(TableId{t}, parts.size());
-    if (is_new) {
-      parts.push_back(
-          {TableId{t}, std::vector<std::vector<AnnouncedRows::Row>>(static_cast<std::size_t>(state_.ranks))});
-    }
-    take_due(TableId{t}, clock, parts[place->second], unannounced);
-    bool const is_empty = std::all_of(parts.back().of_home.begin(), parts.back().of_home.end(),
-                                      [](auto const& rows) { return rows.empty(); });
-    if (is_new && is_empty) parts.pop_back();
-  }
+  for (auto& rows : tables) unannounced -= take_due(clock, rows);
   synchronized_.erase(clock);
-  divided.parts.resize(parts.size());
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::vector<std::uint32_t> whole_rows, announced_rows, begun;
-    std::uint32_t announced = 0;
-    for (auto const& rows : parts[p].of_home) {
-      for (auto const& row : rows) {
-        if (row.whole_row != AnnouncedRows::kNone) {
-          whole_rows.push_back(row.whole_row);
-          announced_rows.push_back(announced);
-        }
-        if (row.begins_lease) begun.push_back(announced);
-        ++announced;
-      }
-    }
-    divided.parts[p].whole_rows = to_device(stream, whole_rows);
-    divided.parts[p].announced_rows = to_device(stream, announced_rows);
-    divided.parts[p].begun = to_device(stream, begun);
+  for (std::size_t p = 0; p < announced.size(); ++p) {
+    auto const& rows = tables[number(whole->parts[p].table)];
+    divided.parts[p].whole_rows = to_device(stream, announced[p].whole_rows);
+    divided.parts[p].announced_rows = to_device(stream, rows.rows_at(announced[p].places));
   }
-  divided.announced = std::make_shared<PreparedBatch::Impl>(make_pattern(*whole->pattern, parts), clock);
+  std::erase_if(tables, [&](AnnouncedRows const& rows) {
+    auto const is_empty = [](auto const& of_home) { return of_home.empty(); };
+    return std::all_of(rows.of_home.begin(), rows.of_home.end(), is_empty);
+  });
+  for (auto const& rows : tables) divided.begun.push_back(begun_rows(rows));
+  divided.announced = std::make_shared<PreparedBatch::Impl>(make_pattern(*whole->pattern, tables), clock);
   return batches_.emplace(clock, std::move(divided)).first->second.announced;
+}
+
+// Returns the rows with which leases begin.
+Array<std::uint32_t> LeasedBatches::begun_rows(AnnouncedRows const& rows) const {
+  std::vector<std::uint32_t> begun;
+  std::uint32_t row = 0;
+  for (auto const& of_home : rows.of_home) {
+    for (auto const& announced : of_home) {
+      if (announced.begins_lease) begun.push_back(row);
+      ++row;
+    }
+  }
+  return to_device(state_.stream, begun);
 }
 
 }  // namespace gpups::cache

@@ -91,8 +91,7 @@ void MoveExchange::pack(Clock clock) {
     packed_[reader] = pack_rows(parts, marked, leaving_.first.at(reader));
     for (auto const& part : parts) {
       rows_ += part.ids.size();
-      if (!part.ids.empty())
-        state_.table(part.table).make_replicas(state_.stream, part.ids, clock - 1 + state_.staleness);
+      if (!part.ids.empty()) state_.table(part.table).make_replicas(state_.stream, part.ids, clock - 1);
     }
   }
 }

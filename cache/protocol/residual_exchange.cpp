@@ -165,6 +165,7 @@ void ResidualExchange::end_apply(bool rejected) {
   if (rejected) return;
   restored_.clear();
   restored_tables_.clear();
+  state_.has_restored = false;
 }
 
 // -- rows that are deleted or move --
@@ -244,6 +245,7 @@ void ResidualExchange::wait_load(ResidualFile const& file, OwnsRow const& owns) 
       continue;
     }
     restored_tables_.insert(chunk.table);
+    state_.has_restored = true;
     auto own = select_rows(chunk, state_.me, options.dim, [&](Key key) { return owns(chunk.table, key); });
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }

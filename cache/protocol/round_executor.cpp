@@ -276,6 +276,7 @@ void RoundExecutor::send_refresh_phase() {
   Clock const next = state_.round.clock() + 1;
   values_.wait_pack(next);
   moves_.pack(next);
+  if (state_.staleness > 0) leased_.pin_leaving(next);
   plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();

@@ -50,6 +50,8 @@ class RoundExecutor {
   // Makes the step that ends next send all residuals of gradients to the owners; see Store::flush_residuals().
   void flush_residuals() { flush_residuals_ = true; }
   LeasedBatches& leased() { return leased_; }
+  // Returns true until a step has added the restored residuals. Any thread.
+  bool has_restored() const { return state_.has_restored; }
 
   // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);

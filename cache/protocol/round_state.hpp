@@ -10,6 +10,7 @@
 // a list for each, and one for the rows that move to the reader.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -143,7 +144,8 @@ struct RoundState {
   TableShards& tables;
   Directories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
-  std::int64_t staleness = 0;  // the most steps by which a read may be behind; 0 in a group of one rank
+  std::atomic<bool> has_restored = false;  // restored residuals are not added yet: rows stay, and no push updates rows
+  std::int64_t staleness = 0;              // the most steps by which a read may be behind; 0 in a group of one rank
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};                  // the batch whose round is in progress; null if the step has none

@@ -143,9 +143,11 @@ class TableShard {
   static void wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step);
   // Drops all replicas that are not pinned until a step after `step`. REQUIRES: no batch uses them.
   void wait_drop_replicas(Stream& stream, Clock step);
-  // Returns the most replicas that are kept for later steps, and the most of these that may be pinned.
+  // Returns the most replicas that are kept for later steps.
   std::size_t replica_budget() const;
-  std::size_t pin_budget() const { return replica_budget() / 2; }
+  // Returns the most of these that may be pinned, if a step uses up to `step_rows` rows of other ranks. Depends on
+  // options alone.
+  std::size_t pin_budget(std::size_t step_rows = 0) const;
 
   // Keeps replicas until step `clock`, whatever the budget. Rows among them that this rank owns do not change. Queued
   // on `stream`.

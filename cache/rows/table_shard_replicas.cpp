@@ -88,11 +88,23 @@ void TableShard::set_replicas(Stream& stream, View<std::uint32_t const> ids, Mat
 
 // -- the budget --
 
+namespace {
+
+constexpr std::size_t kStepsKept = 4;  // the memory that they need is never freed
+
+std::size_t budget_of(double fraction, std::size_t rows, std::size_t step_rows) {
+  if (fraction == 0) return 0;
+  return std::max(static_cast<std::size_t>(fraction * static_cast<double>(rows)), kStepsKept * step_rows);
+}
+
+}  // namespace
+
 std::size_t TableShard::replica_budget() const {
-  constexpr std::size_t kStepsKept = 4;  // the memory that they need is never freed
-  if (replica_fraction_ == 0) return 0;
-  std::size_t const rows = std::max(expected_rows_, rows_owned());
-  return std::max(static_cast<std::size_t>(replica_fraction_ * static_cast<double>(rows)), kStepsKept * step_replicas_);
+  return budget_of(replica_fraction_, std::max(expected_rows_, rows_owned()), step_replicas_);
+}
+
+std::size_t TableShard::pin_budget(std::size_t step_rows) const {
+  return budget_of(replica_fraction_, expected_rows_, step_rows) / 2;
 }
 
 // Drops the replicas that no step has used for replica_age_ steps.

@@ -107,6 +107,11 @@ void check_store(StoreOptions const& options) {
   GPUPS_REQUIRE(options.staleness >= 0 && options.staleness <= kStalenessMax,
                 "StoreOptions::staleness is {} (it is a number of steps): give 0 to {}", options.staleness,
                 kStalenessMax);
+  GPUPS_REQUIRE(
+      options.staleness == 0 || options.replica_fraction > 0,
+      "StoreOptions::staleness is {} and replica_fraction is 0 (no copies are kept that could be read): give a "
+      "replica_fraction above 0, or staleness 0 (placement.replica_fraction, placement.staleness)",
+      options.staleness);
   kernels::require_timeout(options.wait_timeout_s, "StoreOptions::wait_timeout_s (cluster.wait_timeout_s)");
 }
 

@@ -186,6 +186,10 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
     GPUPS_REQUIRE(age >= 1 && age <= kRowAgeMax,
                   "expire() was called with the age {} (an age is 1 to {} steps): give an age in this range", age,
                   kRowAgeMax);
+    GPUPS_REQUIRE(age > impl_->options_.staleness,
+                  "expire() was called with the age {} and the staleness {} (gradients of rows in use may wait for as "
+                  "many steps): give an age above the staleness",
+                  age, impl_->options_.staleness);
     return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
   };
   auto const expired = impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {

@@ -49,6 +49,9 @@ class Store::Impl {
   // Sends a request for keys of one table to their homes, and waits for the answers. make: returns the request.
   std::shared_ptr<cache::RowRequest> wait_request(std::shared_ptr<cache::RowRequest> request);
 
+  // Called before the clock advances; see Store::flush_residuals().
+  void flush_leases(Store& store);
+
   // Returns true if push() can update the rows of a part while it sums their gradients. Then it has set
   // sum.contribution_max.
   bool can_fuse_update(Stream& stream, PreparedBatch const& batch, std::size_t part,
@@ -62,9 +65,10 @@ class Store::Impl {
       mutex_;  // guards the counters, clock_, changing_rows_, prepared_, wait_seconds_, and the start of the engine
   std::uint64_t entries_ = 0, distinct_keys_ = 0;
   Clock clock_{};
-  bool changing_rows_ = false;  // erase(), expire() or localize() is in progress: prepare() throws
-  std::set<Clock> prepared_;    // steps that have a prepared batch and have not ended
-  cache::BatchPtr pushed_;      // the batch of this step, after push()
+  bool flushes_leases_ = false;  // flush_residuals() was called in this step
+  bool changing_rows_ = false;   // erase(), expire() or localize() is in progress: prepare() throws
+  std::set<Clock> prepared_;     // steps that have a prepared batch and have not ended
+  cache::BatchPtr pushed_;       // the batch of this step, after push()
   double wait_seconds_ = 0;
   std::size_t lookups_ = 0;  // look-ups in flight
   // A look-up in flight.

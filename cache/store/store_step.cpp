@@ -2,6 +2,7 @@
 // Store: the calls of a training step.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "cache/batch/batch_pattern.hpp"
 #include "cache/store/check_gradients.hpp"
@@ -192,13 +193,14 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
 
 // In a group of one rank, rows can be updated while their gradients are summed. A rejected step must not change any
 // row, so this is only possible if the largest magnitudes show that no sum can overflow or be infinite. It is not
-// possible before the rows have their numbers, while a look-up reads rows, and if two parts use the same table.
+// possible before the rows have their numbers, while a look-up reads rows, while restored residuals wait, and if two
+// parts use the same table.
 bool Store::Impl::can_fuse_update(Stream& stream, PreparedBatch const& batch, std::size_t part,
                                   std::optional<float> source_max_abs, kernels::SumGradients& sum) {
   auto const& parts = batch.impl()->parts;
   auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
   if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
-  if (!batch.impl()->ready || reads_rows()) return false;
+  if (!batch.impl()->ready || reads_rows() || engine_.executor().has_restored()) return false;
   if (std::count_if(parts.begin(), parts.end(), same_table) > 1) return false;
   if (part == 0) checked_sources_ = {};
   if (!source_max_abs) {
@@ -281,6 +283,7 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
 
 void Store::advance_clock(std::uint32_t signal) {
   auto& engine = impl_->engine();
+  impl_->flush_leases(*this);
   cache::BatchPtr batch;
   {
     std::lock_guard lock(impl_->mutex_);
@@ -314,7 +317,7 @@ void Store::wait_applied() {
 
 void Store::synchronize(Clock clock) {
   auto& engine = impl_->engine();
-  if (impl_->options_.staleness == 0) return;
+  if (impl_->options_.staleness == 0 || ranks() == 1) return;
   std::lock_guard lock(impl_->mutex_);
   GPUPS_REQUIRE(
       clock >= impl_->clock_ && !impl_->prepared_.contains(clock),
@@ -325,16 +328,19 @@ void Store::synchronize(Clock clock) {
 }
 
 void Store::flush_residuals() {
-  auto& engine = impl_->engine();
-  engine.flush_residuals();
-  if (impl_->options_.staleness == 0) return;
+  impl_->engine().flush_residuals();
+  impl_->flushes_leases_ = impl_->options_.staleness > 0 && ranks() > 1;
+}
+
+// Lets a step without a batch send the gradients that wait, if flush_residuals() was called.
+void Store::Impl::flush_leases(Store& store) {
+  if (!std::exchange(flushes_leases_, false)) return;
   {
-    std::lock_guard lock(impl_->mutex_);
-    if (impl_->prepared_.contains(impl_->clock_)) return;
+    std::lock_guard lock(mutex_);
+    if (prepared_.contains(clock_)) return;
   }
-  synchronize(clock());
-  auto& stream = impl_->main_stream_;
-  push(stream, prepare(stream, clock(), {}, 0), {});
+  store.synchronize(clock_);
+  store.push(main_stream_, store.prepare(main_stream_, clock_, {}, 0), {});
 }
 
 void Store::throw_if_failed() { impl_->engine().throw_if_failed(); }

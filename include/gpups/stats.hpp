@@ -57,12 +57,15 @@ struct Stats {
   std::uint64_t steps = 0;          // completed rounds
   std::uint64_t entries = 0;        // entries of all prepared batches
   std::uint64_t distinct_keys = 0;  // distinct keys of all prepared batches
-  std::uint64_t remote_keys = 0;    // of these, keys whose rows another rank owns
+  // Of the distinct keys that were announced, those whose rows another rank owns. With StoreOptions::staleness also
+  // keys that are announced only because gradients have waited.
+  std::uint64_t remote_keys = 0;
   // Of the distinct keys, those whose home is another rank: remote_keys, if all rows were at their homes.
   std::uint64_t remote_home_keys = 0;
   std::uint64_t late_keys = 0;  // of the remote keys, those that were fetched late
-  // With StoreOptions::staleness: of the distinct keys, those whose rows were read from replicas as they were; the sum
-  // of the ages of these replicas, in steps; and the largest age.
+  // With StoreOptions::staleness: of the distinct keys, those that were not announced, because this rank had a copy of
+  // the row; the sum of the ages of these copies, in steps; and the largest age. Rows that this rank owned in the step
+  // count, too, although they are not old.
   std::uint64_t leased_keys = 0, leased_steps = 0, leased_steps_max = 0;
   std::uint64_t moved_rows = 0;  // rows that this rank has passed to other ranks while training
   // Row slots in this rank's shards, including those of erased rows, of rows that no step has updated yet, and of

@@ -14,7 +14,8 @@
 // gpups.hpp has a complete trainer.
 //
 // A read at clock c sees the updates of all ranks up to clock c - 1. Gradients are summed exactly, so the tables have
-// the same bits for every number of ranks and threads, if each global batch is the same and compression is lossless.
+// the same bits for every number of ranks and threads, if each global batch is the same, compression is lossless and
+// StoreOptions::staleness is 0.
 //
 // Threads: prepare(), synchronize() and stats() may be called by any thread at any time. All other functions may be
 // called by one thread at a time, the training thread. Functions marked *collective* block until all ranks have called
@@ -61,11 +62,10 @@ struct StoreOptions {
   double replica_fraction = 0.1;
   // When rows move to the ranks that use them, while training; equal on all ranks.
   PlacementPolicy placement = PlacementPolicy::kStatic;
-  // Bounded staleness: the most steps by which a read of a row that another rank owns may be behind, and for which this
-  // rank's gradient of such a row may wait; equal on all ranks. 0: none, all ranks together compute what one rank
-  // would. Above 0, a batch reads the replica of a row without asking its owner while the replica is young enough, and
-  // only as many rows are kept so as fit into half of replica_fraction. Rows may then depend on how far ahead batches
-  // are prepared.
+  // Bounded staleness, in steps; equal on all ranks. 0: all ranks together compute what one rank would. Above 0, reads
+  // of rows that other ranks own may be behind by as many steps, and gradients of these rows may wait as long, or until
+  // this rank's next batch. Copies that are read so take at most half of replica_fraction. The bounds hold if batches
+  // are prepared in the order of their steps; results may depend on how far ahead they are prepared.
   std::int64_t staleness = 0;
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().
@@ -267,8 +267,8 @@ class Store {
   void flush_residuals();
 
   // With StoreOptions::staleness, makes the batch of step `clock` of this rank refresh all its rows and send all
-  // gradients that wait. After this step, no gradient of earlier steps waits: call it on all ranks for the last step of
-  // training. Any thread, before the batch is prepared. Does not block. Throws Error if it is prepared.
+  // gradients that wait. After this step, none of this step and earlier ones waits: call it on all ranks for the last
+  // step of training. Any thread, before the batch is prepared. Does not block. Throws Error if it is prepared.
   void synchronize(Clock clock);
 
   // Returns the union of the bits that all ranks passed to the last advance_clock(). REQUIRES: wait_applied() or

@@ -70,21 +70,22 @@ TEST(ReplicaLeases, OccurrencesAreCountedWithTheNextRefresh) {
   EXPECT_EQ(steps.occurrences, (std::vector<std::uint32_t>{4}));
 }
 
-TEST(ReplicaLeases, RowOfTwoPartsIsRefreshedOnce) {
-  PlannedSteps steps;
-  EXPECT_EQ(steps.plan(0, {1}, 0), "r");
-  EXPECT_EQ(steps.plan(0, {1}, 0), "l") << "it is here with the first part, without a lease";
-  EXPECT_EQ(steps.plan(1, {1}, 0), "r");
-  EXPECT_EQ(steps.due(1), Keys{});
-}
-
 TEST(ReplicaLeases, BatchesMayBePlannedInAnotherOrder) {
   PlannedSteps steps;
   EXPECT_EQ(steps.plan(5, {1}), "R");
   EXPECT_EQ(steps.plan(4, {1}), "r");
-  EXPECT_EQ(steps.plan(4, {1}), "l") << "another part of the same batch";
   EXPECT_EQ(steps.plan(6, {1}), "l");
   EXPECT_EQ(steps.due(9), Keys{1});
+}
+
+TEST(ReplicaLeases, GradientsOfLaterUsesStayDueIfAnEarlierStepSendsAll) {
+  PlannedSteps steps;
+  EXPECT_EQ(steps.plan(5, {1}), "R");
+  EXPECT_EQ(steps.plan(6, {1}), "l");
+  EXPECT_EQ(steps.due(3, true), Keys{1}) << "it may have sums of steps before 3";
+  EXPECT_EQ(steps.due_occurrences, (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(steps.due(9), Keys{1}) << "those of step 6";
+  EXPECT_EQ(steps.due_occurrences, (std::vector<std::uint32_t>{1}));
 }
 
 TEST(ReplicaLeases, KeepToTheirLimit) {
@@ -93,7 +94,7 @@ TEST(ReplicaLeases, KeepToTheirLimit) {
   EXPECT_EQ(steps.plan(1, {5, 4}, 4), "Rr");
   EXPECT_EQ(steps.plan(4, {6, 5}, 4), "rl");
   steps.due(4);
-  EXPECT_EQ(steps.plan(4, {6, 7}, 4), "lR") << "three leases have ended";
+  EXPECT_EQ(steps.plan(4, {7}, 4), "R") << "three leases have ended";
 }
 
 TEST(ReplicaLeases, SynchronizedBatchRefreshesAllAndLeavesNothingWaiting) {
@@ -111,8 +112,10 @@ TEST(ReplicaLeases, GradientsOfOwnedRowsAreNotDue) {
   steps.plan(1, {1, 2});
   steps.plan(2, {2});
   std::vector<Key> const owned{Key{1}, Key{2}, Key{3}};
-  steps.leases.applied(View<Key const>(owned), Clock{1});
+  std::vector<std::uint32_t> const entries{1, 1, 1};
+  steps.leases.record_applied(View<Key const>(owned), entries, Clock{1});
   EXPECT_EQ(steps.due(4), Keys{2}) << "the use in step 2";
+  EXPECT_EQ(steps.due_occurrences, (std::vector<std::uint32_t>{1}));
 }
 
 TEST(ReplicaLeases, EndWhenRowsChange) {
@@ -123,6 +126,7 @@ TEST(ReplicaLeases, EndWhenRowsChange) {
   steps.leases.drop({Key{2}});
   EXPECT_EQ(steps.plan(2, {3}), "R");
   EXPECT_EQ(steps.due(2), Keys{1});
+  EXPECT_EQ(steps.due_occurrences, (std::vector<std::uint32_t>{1}));
   steps.leases.retry({Key{1}, Key{3}});
   EXPECT_EQ(steps.due(3), (Keys{1, 3})) << "the step was rejected";
 }

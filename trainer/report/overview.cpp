@@ -27,9 +27,11 @@ std::string what_sentence(RunRecord const& run) {
   auto const& data = config.data;
   std::string const files = data.folder.empty() ? data.train : data.folder;
   auto const ranks = run.ranks();
-  return fmt::format("It trains the model {} with rows of {} numbers and {} on {}, on {}, with placement.policy {}.",
-                     config.model.name, config.model.dim, config.optimizer.kind, files,
-                     ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), config.placement.policy);
+  return fmt::format(
+      "It trains the model {} with rows of {} numbers and {} on {}, on {}, with placement.policy {}{}.",
+      config.model.name, config.model.dim, config.optimizer.kind, files,
+      ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), config.placement.policy,
+      config.placement.staleness > 0 ? fmt::format(" and placement.staleness {}", config.placement.staleness) : "");
 }
 
 // Returns "mrr 0.1235, hits@10 0.3" of the metrics that are no counts.
@@ -75,10 +77,10 @@ std::string traffic_sentence(RunView const& view) {
   if (!estimate || !differs) return text;
   double const at_homes = estimate->at_homes(total), sent = HomeEstimate::sent(total);
   return text + fmt::format(
-                    " With static placement at their homes, the rows of the same batches would have taken about {}; "
+                    " With static placement at their homes{}, the rows of the same batches would have taken about {}; "
                     "they took {}, which is {} {}.",
-                    bytes_text(at_homes), bytes_text(sent), percent_text(std::abs(at_homes - sent), at_homes),
-                    sent <= at_homes ? "less" : "more");
+                    total.of("leased_keys") > 0 ? " and without staleness" : "", bytes_text(at_homes), bytes_text(sent),
+                    percent_text(std::abs(at_homes - sent), at_homes), sent <= at_homes ? "less" : "more");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
@@ -17,6 +18,21 @@ namespace gpups::trainer::report {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kBeginning =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"generator\" content=\"gpu_train report\">\n";
+
+// Throws Error if the file exists and is not such a page.
+void require_replaceable(fs::path const& file) {
+  if (!fs::exists(file)) return;
+  std::string beginning(kBeginning.size(), ' ');
+  std::ifstream(file, std::ios::binary).read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  GPUPS_REQUIRE(
+      beginning == kBeginning,
+      "{} exists and was not written by gpu_train report (it would be lost): choose another file, or remove it",
+      file.string());
+}
 
 std::string html_of(PageSection const& section) {
   return fmt::format(
@@ -39,10 +55,9 @@ std::string page_of(RunRecord const& run) {
   RunView const view(run);
   std::string const name = escape(run.folder.filename().string());
   std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} - gpups</title>\n"
+      "{}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} - gpups</title>\n"
       "<style>{}</style>\n</head>\n<body>\n<header>\n<h1>Run {}</h1>\n{}</header>\n<main>\n",
-      name, kPageStyle, name, overview(view));
+      kBeginning, name, kPageStyle, name, overview(view));
   for (auto const make :
        {loss_section, bytes_section, homes_section, owners_section, pairs_section, hot_rows_section, speed_section}) {
     page += html_of(make(view));
@@ -61,6 +76,7 @@ fs::path write_report(fs::path const& folder, fs::path const& file) {
                     "gpu_train wrote",
                     folder.string(), error.what()));
   }
+  require_replaceable(out_path);
   std::ofstream out(out_path, std::ios::binary);
   out << page;
   out.close();

@@ -45,6 +45,7 @@ TEST_F(MovingGraphs, StalenessSendsLessAndLearns) {
   auto const first_loss = lines("staleness3", "loss").front().at("loss").get<double>();
   EXPECT_LT(stale.at("loss").get<double>(), first_loss);
   EXPECT_NE(stale.at("table_hash"), sync.at("table_hash"));
+  EXPECT_EQ(stale.at("remote_home_keys"), sync.at("remote_home_keys")) << "the batches are the same";
 }
 
 TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {

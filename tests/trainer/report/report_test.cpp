@@ -122,6 +122,14 @@ class ReportTest : public TrainTest {
   }
 };
 
+TEST_F(ReportTest, ReplacesPagesOnly) {
+  run("run", {"run.ranks=1"});
+  auto const file = run_folder() / "page.html";
+  for (int times = 0; times < 2; ++times) EXPECT_EQ(write_report(run_folder(), file), file);
+  EXPECT_THROW(write_report(run_folder(), run_folder() / "summary.json"), Error);
+  EXPECT_NO_THROW(page()) << "the summary is as it was";
+}
+
 TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
   run("run", {"run.ranks=4", "placement.policy=adaptive", "run.report_every=2"});
   std::string const moving = page();
