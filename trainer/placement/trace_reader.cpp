@@ -105,7 +105,12 @@ PlacementTrace read_placement_trace(fs::path const& folder) {
                   trace_file(here, 0).string(), path.string());
   }
   std::size_t steps = ranks[0].steps.size();
-  for (auto const& rank : ranks) steps = std::min(steps, rank.steps.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    steps = std::min(steps, ranks[rank].steps.size());
+    GPUPS_REQUIRE(steps > 0,
+                  "{} has no complete step (the run was stopped, or the file was cut): record the trace again",
+                  trace_file(here, static_cast<int>(rank)).string());
+  }
   trace.steps.resize(steps);
   for (auto& rank : ranks) {
     for (std::size_t s = 0; s < steps; ++s) trace.steps[s].push_back(std::move(rank.steps[s]));

@@ -33,6 +33,11 @@ TraceWriter::TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDe
   std::filesystem::create_directories(folder, error);
   GPUPS_REQUIRE(!error, "{} cannot be created ({}): choose another run.folder, or set placement.trace_steps = 0",
                 folder.string(), error.message());
+  // Files of an earlier run with more ranks do not belong to this trace.
+  for (int other = description.ranks; number(rank) == 0 && std::filesystem::exists(trace_file(folder, other));
+       ++other) {
+    std::filesystem::remove(trace_file(folder, other), error);
+  }
   file_.open(path_, std::ios::binary);
   std::string const text = description.to_json();
   TraceFileHeader header{.version = kTraceVersion,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trainer/report/axis.hpp"
 #include "trainer/report/page_section.hpp"
 #include "trainer/report/svg.hpp"
@@ -9,9 +11,10 @@ namespace gpups::trainer::report {
 namespace {
 
 std::string state_sentence(RunRecord const& run) {
-  auto const step = count_text(run.reports.back().at("step").get<double>());
-  double const epochs = run.reports.back().value("epoch", 0.0);
-  std::string const done = fmt::format("{} steps ({:.3g} epochs)", step, epochs);
+  double const reported = run.reports.back().at("step").get<double>();
+  double const steps = run.summary.is_object() ? run.summary.at("steps").get<double>() : reported;
+  double const epochs = run.reports.back().value("epoch", 0.0) * steps / std::max(reported, 1.0);
+  std::string const done = fmt::format("{} steps ({:.3g} epochs)", count_text(steps), epochs);
   if (run.summary.is_object()) {
     return run.summary.value("finished", true) ? fmt::format("The run has finished after {}.", done)
                                                : fmt::format("A signal ended the run after {}.", done);

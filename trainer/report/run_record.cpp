@@ -61,7 +61,8 @@ json read_summary(fs::path const& file, json const& last_line) {
   if (!in.good()) return nullptr;
   auto summary = object_in({std::istreambuf_iterator<char>(in), {}});
   GPUPS_REQUIRE(summary && summary->contains("steps") && summary->at("steps").is_number_integer(),
-                "{} is no summary of a run (it is not a JSON object with steps): remove it", file.string());
+                "{} is no summary of a run (it is not a JSON object with steps): restore it, or move it away",
+                file.string());
   bool const is_current = summary->at("steps").get<std::int64_t>() >= step_of(last_line);
   return is_current ? std::move(*summary) : nullptr;
 }

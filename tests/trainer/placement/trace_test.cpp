@@ -111,9 +111,10 @@ TEST_F(PlacementTraces, RowsOfCompressedTablesDoNotMove) {
 
 TEST_F(PlacementTraces, BeginAgainAfterAResume) {
   recorded({"train.steps=7"});
-  recorded({"train.steps=12"}, "run", true);
+  recorded({"train.steps=12", "run.ranks=3"}, "run", true);
   EXPECT_EQ(read().description.first_step, 7);
   EXPECT_EQ(read().steps.size(), 5U);
+  EXPECT_FALSE(fs::exists(trace_file(traces(), 3))) << "a file of the run before";
 }
 
 TEST_F(PlacementTraces, HaveAscendingKeys) {
@@ -134,6 +135,11 @@ TEST_F(PlacementTraces, ThatWereCutHaveTheWholeStepsBefore) {
   cut(2, 1);
   EXPECT_EQ(read().steps.size(), 19U);
   EXPECT_EQ(read().steps[18][2][0].keys, whole.steps[18][2][0].keys);
+  recorded({"train.steps=1"}, "short");
+  fs::remove_all(traces());
+  fs::rename(folder_.path() / "short" / "placement_trace", traces());
+  cut(2, 1);
+  test::expect_error([&] { read(); }, {"rank-2.trace", "no complete step"});
   cut(2, fs::file_size(trace_file(traces(), 2)) - 200);  // within the description
   test::expect_error([&] { read(); }, {"rank-2.trace", "description"});
 }
