@@ -68,22 +68,29 @@ PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
 
 void LeasedBatches::pin_leaving(Clock clock) {
   auto& stream = state_.stream;
+  std::vector<Array<std::uint32_t>> memory;
+  std::vector<kernels::GatherElements<std::uint32_t>> gathers;
+  std::vector<TableShard::Pin> pins;
   for (auto& [id, batch] : state_.reader_batches) {
-    if (id.second != clock || batch.is_late || batch.moves.empty()) continue;
+    if (id.second != clock || batch.is_late) continue;
     for (std::size_t p = 0; p < batch.moves.size(); ++p) {
+      auto const& [table, ids, ids_memory, key_list] = batch.moves[p];
       std::vector<Key> keys;  // in the order of the row numbers
       for (auto const& [home, list] : batch.homes) {
         if (list.moves.empty()) continue;
         keys.insert(keys.end(), list.moves[p].keys.begin(), list.moves[p].keys.end());
       }
-      auto const table = batch.moves[p].table;
-      auto const places = to_device(stream, leases(table).leased_at(View<Key const>(keys), clock));
-      Array<std::uint32_t> const ids(stream.device(), places.size());
-      kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{batch.moves[p].ids, places, ids});
-      TableShard::Pin const pin{&state_.table(table), ids};
-      TableShard::pin_replicas(stream, {&pin, 1}, clock - 1 + state_.staleness);
+      auto const leased = leases(table).leased_at(View<Key const>(keys), clock);
+      if (leased.empty()) continue;
+      View<std::uint32_t const> const places = memory.emplace_back(to_device(stream, leased));
+      auto const& pinned = memory.emplace_back(stream.device(), leased.size());
+      gathers.push_back({ids, places, pinned});
+      pins.push_back({&state_.table(table), pinned});
     }
   }
+  if (pins.empty()) return;
+  kernels::gather_elements(stream, gathers);
+  TableShard::pin_replicas(stream, pins, clock - 1 + state_.staleness);
 }
 
 // -- its step --
