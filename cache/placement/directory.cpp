@@ -6,11 +6,15 @@
 
 namespace gpups::cache {
 
-std::vector<Rank> Directory::owners(View<Key const> keys, Rank home, Clock step) const {
-  std::vector<Rank> all(keys.size(), home);
-  if (size() == 0) return all;
-  std::vector<std::uint32_t> ids(keys.size());
-  index_.find(host_, keys, View<std::uint32_t>(ids));
+// Returns the numbers of the entries of keys, or kNoRow.
+std::vector<std::uint32_t> Directory::find(View<Key const> keys) const {
+  std::vector<std::uint32_t> ids(keys.size(), kernels::kNoRow);
+  if (size() > 0) index_.find(host_, keys, View<std::uint32_t>(ids));
+  return ids;
+}
+
+std::vector<Rank> Directory::owners(std::span<std::uint32_t const> ids, Rank home, Clock step) const {
+  std::vector<Rank> all(ids.size(), home);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == kernels::kNoRow) continue;
     auto const& stored = entries_[ids[i]];
@@ -19,10 +23,17 @@ std::vector<Rank> Directory::owners(View<Key const> keys, Rank home, Clock step)
   return all;
 }
 
+std::vector<Rank> Directory::owners(View<Key const> keys, Rank home, Clock step) const {
+  return owners(find(keys), home, step);
+}
+
+RowOwners Directory::owners_around(View<Key const> keys, Rank home, Clock step) const {
+  auto const ids = find(keys);
+  return {.before = owners(ids, home, step - 1), .in_step = owners(ids, home, step)};
+}
+
 std::optional<Directory::Entry> Directory::find(Key key, Clock step) const {
-  if (size() == 0) return std::nullopt;
-  std::uint32_t id = kernels::kNoRow;
-  index_.find(host_, View<Key const>(&key, 1, Device::host()), View<std::uint32_t>(&id, 1, Device::host()));
+  auto const id = find(View<Key const>(&key, 1, Device::host()))[0];
   if (id == kernels::kNoRow) return std::nullopt;
   auto const& stored = entries_[id];
   if (!moves_after(step, stored)) {
@@ -64,8 +75,7 @@ void Directory::plan(View<Key const> keys, std::span<Rank const> owners, Rank ho
                      PlacementReason reason) {
   erase_returned();
   planned_ = since;
-  std::vector<std::uint32_t> ids(keys.size());
-  index_.find(host_, keys, View<std::uint32_t>(ids));
+  auto ids = find(keys);
   std::vector<std::optional<Entry>> before(keys.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] != kernels::kNoRow) before[i] = entries_[ids[i]].entry;

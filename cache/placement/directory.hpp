@@ -18,6 +18,11 @@
 
 namespace gpups::cache {
 
+// The owners of some rows before a step and in it.
+struct RowOwners {
+  std::vector<Rank> before, in_step;
+};
+
 // The rows of one table that are away from this home. Takes about 50 bytes of host memory for each. For the thread that
 // makes progress.
 class Directory {
@@ -45,6 +50,8 @@ class Directory {
   // Returns the owner of each key in a step, on the host: `home` for rows that are not away. step: at least the step
   // before the one that was planned last.
   std::vector<Rank> owners(View<Key const> keys, Rank home, Clock step) const;
+  // Returns the owners before a step and in it.
+  RowOwners owners_around(View<Key const> keys, Rank home, Clock step) const;
   // Returns what is known about a row in a step; nullopt if it is not away.
   std::optional<Entry> find(Key key, Clock step) const;
   // Returns all rows that are away in a step, in the order of their keys.
@@ -64,6 +71,8 @@ class Directory {
   bool moves_after(Clock step, StoredEntry const& stored) const {
     return step < planned_ && stored.entry.since == planned_;
   }
+  std::vector<std::uint32_t> find(View<Key const> keys) const;
+  std::vector<Rank> owners(std::span<std::uint32_t const> ids, Rank home, Clock step) const;
   std::vector<std::uint32_t> insert(View<Key const> keys);
   void erase_returned();
 

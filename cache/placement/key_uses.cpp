@@ -2,41 +2,43 @@
 #include "cache/placement/key_uses.hpp"
 
 #include <bit>
+#include <iterator>
 
 namespace gpups::cache {
 namespace {
 
 static_assert(kPolicyWindow == 16);  // the bits of RowUser::steps
 
+// Keys from a prefetch of a record to its use.
+constexpr std::size_t kAhead = 8;
+
 int bit_of(Clock step) { return static_cast<int>(number(step) % kPolicyWindow); }
 
 }  // namespace
 
-std::uint32_t KeyUses::add_chunk(std::uint32_t next) {
+std::uint32_t KeyUses::add_more(std::uint32_t next) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(chunks_.size()));
-    chunks_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(more_.size()));
+    more_.emplace_back();
   }
   auto const place = free_.back();
   free_.pop_back();
-  chunks_[place].count = 0;
-  chunks_[place].next = next;
+  more_[place] = {.ranks = {}, .count = 0, .next = next};
   return place;
 }
 
-void KeyUses::add_use(KeyRecord& key, Clock step, Rank reader) {
+void KeyUses::add_use(Users& first, Clock step, Rank reader) {
   std::uint32_t const bit = 0x10000U << bit_of(step);
-  auto with_room = kEnd;
-  for (auto place = key.first; place != kEnd; place = chunks_[place].next) {
-    auto& chunk = chunks_[place];
-    for (std::uint32_t i = 0; i < chunk.count; ++i) {
-      if ((chunk.users[i] & 0xFFFF) == number(reader)) return void(chunk.users[i] |= bit);
+  Users* with_room = nullptr;
+  for (auto* users = &first;; users = &more_[users->next]) {
+    for (std::uint32_t i = 0; i < users->count; ++i) {
+      if ((users->ranks[i] & 0xFFFF) == number(reader)) return void(users->ranks[i] |= bit);
     }
-    if (chunk.count < kChunkUsers) with_room = place;
+    if (users->count < std::size(users->ranks)) with_room = users;
+    if (users->next == kEnd) break;
   }
-  if (with_room == kEnd) with_room = key.first = add_chunk(key.first);
-  auto& chunk = chunks_[with_room];
-  chunk.users[chunk.count++] = bit | number(reader);
+  if (with_room == nullptr) with_room = &more_[first.next = add_more(first.next)];
+  with_room->ranks[with_room->count++] = bit | number(reader);
 }
 
 void KeyUses::add(View<Key const> keys, Clock step, Rank reader) {
@@ -46,26 +48,34 @@ void KeyUses::add(View<Key const> keys, Clock step, Rank reader) {
   View<std::uint32_t> const ids(of_step.data() + begin, keys.size(), Device::host());
   index_.wait_find_or_insert(host_, keys, ids);
   records_.resize(index_.ids_end());
-  for (auto const id : ids) add_use(records_[id], step, reader);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i + kAhead < ids.size()) __builtin_prefetch(&records_[ids[i + kAhead]], 1);
+    records_[ids[i]].key = keys[i];
+    add_use(records_[ids[i]].users, step, reader);
+  }
 }
 
 // Appends the users of a key to `users`, and keeps those that use it in later steps.
-void KeyUses::take_users(KeyRecord& key, Clock step, std::vector<RowUser>& users) {
-  for (auto* link = &key.first; *link != kEnd;) {
-    auto& chunk = chunks_[*link];
+void KeyUses::take_users(Users& first, Clock step, std::vector<RowUser>& users) {
+  auto const take = [&](Users& some) {
     std::uint32_t kept = 0;
-    for (std::uint32_t i = 0; i < chunk.count; ++i) {
-      auto const user = chunk.users[i];
+    for (std::uint32_t i = 0; i < some.count; ++i) {
+      auto const user = some.ranks[i];
       users.push_back({Rank{user & 0xFFFF}, std::rotr(static_cast<std::uint16_t>(user >> 16), bit_of(step))});
       auto const later = user & ~(0x10000U << bit_of(step));
-      if (later > 0xFFFF) chunk.users[kept++] = later;
+      if (later > 0xFFFF) some.ranks[kept++] = later;
     }
-    chunk.count = kept;
-    if (kept > 0) {
-      link = &chunk.next;
+    some.count = kept;
+  };
+  take(first);
+  for (auto* link = &first.next; *link != kEnd;) {
+    auto const place = *link;
+    take(more_[place]);
+    if (more_[place].count > 0) {
+      link = &more_[place].next;
     } else {
-      free_.push_back(*link);
-      *link = chunk.next;
+      *link = more_[place].next;
+      free_.push_back(place);
     }
   }
 }
@@ -73,16 +83,21 @@ void KeyUses::take_users(KeyRecord& key, Clock step, std::vector<RowUser>& users
 KeyUses::UsedKeys KeyUses::take(Clock step) {
   UsedKeys used;
   used.first.push_back(0);
-  auto const ids = of_step_.extract(step);
-  if (ids.empty()) return used;
+  auto const found = of_step_.extract(step);
+  if (found.empty()) return used;
+  auto const& ids = found.mapped();
+  used.keys.reserve(ids.size());
+  used.first.reserve(ids.size() + 1);
+  used.users.reserve(2 * ids.size());
   std::vector<std::uint32_t> unused;
-  for (auto const id : ids.mapped()) {
-    auto& key = records_[id];
-    if (key.taken == step) continue;  // several batches or parts use it
-    key.taken = step;
-    take_users(key, step, used.users);
-    if (key.first == kEnd) unused.push_back(id);
-    used.keys.push_back(Key{*index_.keys().row(id)});
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i + kAhead < ids.size()) __builtin_prefetch(&records_[ids[i + kAhead]], 1);
+    auto& record = records_[ids[i]];
+    if (record.taken == step) continue;  // several batches or parts use it
+    record.taken = step;
+    take_users(record.users, step, used.users);
+    if (record.users.count == 0 && record.users.next == kEnd) unused.push_back(ids[i]);
+    used.keys.push_back(record.key);
     used.first.push_back(static_cast<std::uint32_t>(used.users.size()));
   }
   index_.wait_erase_ids(host_, View<std::uint32_t const>(unused));

@@ -36,27 +36,28 @@ class KeyUses {
 
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
-  static constexpr std::size_t kChunkUsers = 14;
-  // Some users of one key, in a cache line: in the low 16 bits the rank; in the others, bit i for steps of which the
-  // remainder by 16 is i.
-  struct alignas(64) UserChunk {
-    std::uint32_t users[kChunkUsers];
-    std::uint32_t count;
-    std::uint32_t next;  // more users, or kEnd
+  // Some users of one key: in the low 16 bits the rank; in the others, bit i for steps of which the remainder by 16 is
+  // i.
+  struct Users {
+    std::uint32_t ranks[10];
+    std::uint32_t count = 0;
+    std::uint32_t next = kEnd;  // more users in more_, or kEnd
   };
-  struct KeyRecord {
-    std::uint32_t first = kEnd;
+  // In one cache line.
+  struct alignas(64) KeyRecord {
+    Key key{};
     Clock taken{-1};  // the last step that it was taken for
+    Users users;
   };
-  void add_use(KeyRecord& key, Clock step, Rank reader);
-  std::uint32_t add_chunk(std::uint32_t next);
-  void take_users(KeyRecord& key, Clock step, std::vector<RowUser>& users);
+  void add_use(Users& first, Clock step, Rank reader);
+  std::uint32_t add_more(std::uint32_t next);
+  void take_users(Users& first, Clock step, std::vector<RowUser>& users);
 
   Stream host_;
   kernels::KeyIndex index_;
   std::vector<KeyRecord> records_;  // by the key's number in the index
-  std::vector<UserChunk> chunks_;
-  std::vector<std::uint32_t> free_;                      // chunks without users
+  std::vector<Users> more_;
+  std::vector<std::uint32_t> free_;                      // of more_: those without users
   std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <tuple>
 
 #include "gpups/error.hpp"
 #include "kernels/hash.hpp"
@@ -37,18 +38,21 @@ class CheapestOwner {
   Rank find(Rank owner, std::span<RowUser const> users) {
     candidates_.assign(1, {{.rank = owner}});
     std::uint32_t any = 0, all = 0xFFFF;  // steps in which ranks use the row
+    bool may_move = false;
     for (auto const& user : users) {
       if (user.rank == owner) {
         candidates_[0].user.steps = user.steps;
       } else {
         candidates_.push_back({user});
+        may_move = may_move || user.uses_now();
       }
       any |= user.steps;
     }
-    if (candidates_.size() == 1) return owner;
+    if (!may_move) return owner;
     // A later step in which all candidates use the row costs the same with each.
     for (auto const& one : candidates_) all &= one.user.steps;
     std::uint32_t const steps = (any & ~all) | 1;
+    if (candidates_.size() == 2) return cheaper_of_two(steps);
     for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
       if ((steps >> step & 1) != 0) add_step(step);
     }
@@ -60,6 +64,21 @@ class CheapestOwner {
     RowUser user;
     double sent = 0;  // from a step on, if the rank owns the row in it, with the cheapest later owners
   };
+
+  // The same for the owner and one other rank that uses the row now, as most rows have: here the difference of what the
+  // two send is enough.
+  Rank cheaper_of_two(std::uint32_t steps) const {
+    auto const& [owner, other] = std::tie(candidates_[0].user, candidates_[1].user);
+    double const use = bytes_.read + bytes_.update;
+    double more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
+    for (std::uint32_t left = steps; left != 0;) {
+      int const step = std::bit_width(left) - 1;
+      left &= ~(1U << step);
+      int const uses = (other.steps >> step & 1) - (owner.steps >> step & 1);
+      more = std::clamp(more, -bytes_.move, bytes_.move) + uses * use;
+    }
+    return more > bytes_.move ? other.rank : owner.rank;
+  }
 
   // Puts a step before the later ones.
   void add_step(int step) {

@@ -51,7 +51,10 @@ std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
   if (batches.empty()) return plans;
   for (auto const& [reader, parts] : batches.mapped()) {
     std::vector<RowOwners> owners;
-    for (auto const& [table, keys] : parts) owners.push_back(owners_of(table, clock, keys));
+    for (auto const& [table, keys] : parts) {
+      auto const& directory = state_.placement.directories[number(table)];
+      owners.push_back(directory.owners_around(View<Key const>(keys), state_.me, clock));
+    }
     auto const& plan = plans.emplace_back(make_plan(reader, clock, parts, std::move(owners)));
     for (auto const& [owner, keys] : plan.forwards) forwards_[owner].push_back({reader, clock, keys});
     if (reader == state_.me || !plan.any_away) continue;
@@ -98,17 +101,12 @@ void HomePlanner::move_rows(Clock clock, bool is_used) {
   }
 }
 
-RowOwners HomePlanner::owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const {
-  auto const& directory = state_.placement.directories[number(table)];
-  return {.before = directory.owners(View<Key const>(keys), state_.me, clock - 1),
-          .in_step = directory.owners(View<Key const>(keys), state_.me, clock)};
-}
-
 HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const {
   std::vector<RowOwners> owners;
   for (auto const& [table, keys] : parts) {
-    auto& of_part = owners.emplace_back(owners_of(table, clock, keys));
-    of_part.before = of_part.in_step;  // late fetches are answered when the rows have moved
+    // Late fetches are answered when the rows have moved.
+    auto const in_step = state_.placement.directories[number(table)].owners(View<Key const>(keys), state_.me, clock);
+    owners.push_back({.before = in_step, .in_step = in_step});
   }
   return make_plan(reader, clock, parts, std::move(owners));
 }

@@ -88,7 +88,6 @@ class HomePlanner {
   void add_uses(Clock clock, AnnouncedBatch const& batch);
   void move_rows(Clock clock, bool is_used);
   bool sees_as_far(Clock clock);
-  RowOwners owners_of(TableId table, Clock clock, std::vector<Key> const& keys) const;
   Plan make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts, std::vector<RowOwners> owners) const;
 
   RoundState& state_;

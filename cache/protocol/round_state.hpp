@@ -49,11 +49,6 @@ struct ArrivedRows {
   Array<std::uint8_t> bytes{};
 };
 
-// The owners of the rows of an intent's part, before the step of the batch and in it.
-struct RowOwners {
-  std::vector<Rank> before, in_step;
-};
-
 // A batch of this rank that is announced, and whose step is not complete.
 struct PendingBatch {
   BatchPtr batch;

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <random>
 #include <set>
 
 #include "cache/placement/key_uses.hpp"
@@ -97,6 +99,49 @@ TEST(PlacementPolicies, AdaptiveLooksBeyondTheNextMove) {
   EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, kLargeState), Rank{0});
   uses.push_back({5, 2});
   EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, kLargeState), Rank{2});
+}
+
+// Returns the fewest bytes that ranks can send for one row from step 5 on, if `owner` owns it there.
+double least_bytes(std::uint32_t owner, std::span<std::uint16_t const> steps_of_ranks, RowBytes const& bytes, int step,
+                   int steps) {
+  double sent = 0;
+  for (std::uint32_t rank = 0; rank < steps_of_ranks.size(); ++rank) {
+    if (rank != owner && (steps_of_ranks[rank] >> step & 1) != 0) sent += bytes.read + bytes.update;
+  }
+  if (step + 1 == steps) return sent;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t next = 0; next < steps_of_ranks.size(); ++next) {
+    double const move = next == owner ? 0 : bytes.move;
+    least = std::min(least, move + least_bytes(next, steps_of_ranks, bytes, step + 1, steps));
+  }
+  return sent + least;
+}
+
+TEST(PlacementPolicies, AdaptiveSendsAsFewBytesAsTheBestSequenceOfOwners) {
+  constexpr int kSteps = 6;
+  std::mt19937 random(1);
+  for (std::uint32_t const ranks : {2U, 3U}) {
+    for (int seed = 0; seed < 300; ++seed) {
+      RowBytes const& bytes = seed % 2 == 0 ? kSmallState : kLargeState;
+      std::vector<std::uint16_t> steps_of_ranks(ranks);
+      std::vector<RowUse> uses;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        steps_of_ranks[rank] = random() % (1 << kSteps);
+        for (int step = 0; step < kSteps; ++step) {
+          if ((steps_of_ranks[rank] >> step & 1) != 0) uses.push_back({5 + step, rank});
+        }
+      }
+      if (uses.empty()) continue;
+      auto const all_bytes = [&](std::uint32_t owner) {
+        return least_bytes(owner, steps_of_ranks, bytes, 0, kSteps) + (owner == 0 ? 0 : bytes.move);
+      };
+      double least = all_bytes(0);
+      for (std::uint32_t rank = 1; rank < ranks; ++rank) {
+        if ((steps_of_ranks[rank] & 1) != 0) least = std::min(least, all_bytes(rank));
+      }
+      EXPECT_EQ(all_bytes(number(choose(PlacementPolicy::kAdaptive, 0, uses, bytes))), least);
+    }
+  }
 }
 
 TEST(KeyUses, ReturnsEachKeyOfAStepOnceAndForgetsItsUse) {
