@@ -17,14 +17,20 @@
 namespace gpups::cache {
 namespace {
 
-// Moves a row to the rank that uses it most, if its owner does not use it in the step. Of equals, to the lowest.
-Rank relocate(Rank owner, std::span<RowUser const> users) {
+// Returns whether a row goes to rank `a` rather than `b` if both are as good. Different rows go to different ranks.
+bool comes_first(Key key, Rank a, Rank b) {
+  auto const order = [key](Rank rank) { return kernels::mix(number(key) ^ kernels::mix(number(rank) + 1)); };
+  return order(a) < order(b);
+}
+
+// Moves a row to the rank that uses it most, if its owner does not use it in the step.
+Rank relocate(Key key, Rank owner, std::span<RowUser const> users) {
   RowUser best{.rank = owner};
   for (auto const& user : users) {
     if (!user.uses_now()) continue;
     if (user.rank == owner) return owner;
     int const more = std::popcount(user.steps) - std::popcount(best.steps);
-    if (more > 0 || (more == 0 && user.rank < best.rank)) best = user;
+    if (more > 0 || (more == 0 && comes_first(key, user.rank, best.rank))) best = user;
   }
   return best.rank;
 }
@@ -35,7 +41,7 @@ class CheapestOwner {
  public:
   explicit CheapestOwner(RowBytes const& bytes) : bytes_(bytes) {}
 
-  Rank find(Rank owner, std::span<RowUser const> users) {
+  Rank find(Key key, Rank owner, std::span<RowUser const> users) {
     candidates_.assign(1, {{.rank = owner}});
     std::uint32_t any = 0, all = 0xFFFF;  // steps in which ranks use the row
     bool may_move = false;
@@ -56,7 +62,7 @@ class CheapestOwner {
     for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
       if ((steps >> step & 1) != 0) add_step(step);
     }
-    return cheapest();
+    return cheapest(key);
   }
 
  private:
@@ -94,14 +100,13 @@ class CheapestOwner {
     }
   }
 
-  // Returns the owner so far, or the cheapest rank that uses the row in the step that is decided; of equals, the
-  // lowest.
-  Rank cheapest() const {
+  // Returns the owner so far, or the cheapest rank that uses the row in the step that is decided.
+  Rank cheapest(Key key) const {
     Rank best = candidates_[0].user.rank;
     double least = candidates_[0].sent - bytes_.move;
     bool moves = false;
     for (auto const& one : std::span(candidates_).subspan(1)) {
-      bool const is_less = one.sent < least || (one.sent == least && moves && one.user.rank < best);
+      bool const is_less = one.sent < least || (one.sent == least && moves && comes_first(key, one.user.rank, best));
       if (!is_less || !one.user.uses_now()) continue;
       best = one.user.rank, least = one.sent, moves = true;
     }
@@ -184,10 +189,10 @@ std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {
       case PlacementPolicy::kStatic:
         break;
       case PlacementPolicy::kRelocate:
-        owners[i] = relocate(owners[i], users);
+        owners[i] = relocate(rows.keys[i], owners[i], users);
         break;
       case PlacementPolicy::kAdaptive:
-        owners[i] = cheapest.find(owners[i], users);
+        owners[i] = cheapest.find(rows.keys[i], owners[i], users);
         break;
       case PlacementPolicy::kRandom:
         owners[i] = choose_randomly(owners[i], rows.keys[i], rows.step, users);

@@ -91,6 +91,21 @@ TEST(PlacementPolicies, RandomReachesAllUsersAndDependsOnTheKeyOnly) {
   EXPECT_EQ(owners, (std::set{Rank{0}, Rank{1}, Rank{2}, Rank{3}}));
 }
 
+// Of ranks that use a row as much, each gets some rows, so that none receives the gradients of all.
+TEST(PlacementPolicies, SpreadRowsOverTheRanksThatUseThem) {
+  for (auto const policy : {PlacementPolicy::kAdaptive, PlacementPolicy::kRelocate}) {
+    std::map<Rank, int> rows;
+    for (std::uint64_t key = 0; key < 1000; ++key) {
+      std::vector<RowUse> uses;
+      for (std::int64_t step = 5; step < 9; ++step) uses.insert(uses.end(), {{step, 1}, {step, 2}, {step, 3}});
+      auto const owner = choose(policy, 0, uses, kSmallState, Key{key});
+      EXPECT_EQ(choose(policy, 0, {uses.rbegin(), uses.rend()}, kSmallState, Key{key}), owner);
+      ++rows[owner];
+    }
+    for (std::uint32_t rank = 1; rank < 4; ++rank) EXPECT_NEAR(rows[Rank{rank}], 333, 70) << name_of(policy);
+  }
+}
+
 // Two ranks take turns: the row moves with each turn if a turn is longer than a move costs.
 TEST(PlacementPolicies, AdaptiveLooksBeyondTheNextMove) {
   std::vector<RowUse> uses{{5, 1}};
