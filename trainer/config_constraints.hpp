@@ -52,9 +52,8 @@ inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.
                                   "only model.loss = \"self_adversarial\" uses it"};
 inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
                                 "click data has no placement by a partition: its samples are not in memory as rows"};
-inline Constraint const kLocalNegatives{
-    [](Config const& c) { return is_graph(c) && c.model.sampling == "shared" && c.placement.initial == "graph"; },
-    "only knowledge graphs with model.sampling = \"shared\" and placement.initial = \"graph\" use it"};
+inline Constraint const kLocalNegatives{[](Config const& c) { return is_graph(c) && c.placement.initial == "graph"; },
+                                        "only knowledge graphs with placement.initial = \"graph\" use it"};
 inline Constraint const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },
                                  "only data.reader = \"ratings\" uses it"};
 inline Constraint const kGradientFilter{[](Config const& c) { return c.gradient_compression.age_max > 0; },

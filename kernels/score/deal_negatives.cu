@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/deal_negatives.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "kernels/assert.hpp"
@@ -33,30 +35,82 @@ inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
   return {factor, random.word[1] * size >> 32, size};
 }
 
+// Returns the smallest prime above n, at most 2 * n.
+inline std::uint64_t prime_above(std::uint64_t n) {
+  for (std::uint64_t prime = n + 1;; ++prime) {
+    std::uint64_t divisor = 2;
+    while (divisor * divisor <= prime && prime % divisor != 0) ++divisor;
+    if (divisor * divisor > prime) return prime;
+  }
+}
+
+// `size` consecutive entities of a shuffle, from `first`.
+struct Hand {
+  Key const* entities;
+  Shuffle shuffle;
+  std::uint64_t first, size;
+};
+
+// The local hands of a step.
+struct LocalHands {
+  std::uint64_t share;          // of all hands, in units of 2^-16
+  std::uint64_t factor, shift;  // of the shuffles of all parts; a prime that is no divisor of the size of a part
+  std::uint64_t triples;        // that draw from one part
+
+  // Returns how many of the first `hands` hands are local.
+  GPUPS_FN std::uint64_t among(std::uint64_t hands) const { return hands * share >> 16; }
+};
+
+inline LocalHands local_hands(DealNegatives const& g) {
+  if (g.parts.empty()) return {};
+  auto const step = static_cast<std::uint64_t>(number(g.clock));
+  Philox4 const random = philox(philox_key(g.seed ^ kDealKey),
+                                {{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 1}});
+  auto const share = static_cast<std::uint64_t>(std::lround(g.local * 0x1p16F));
+  // Large enough that its remainders by the sizes of small parts are random.
+  std::uint64_t const least = std::max(std::uint64_t{g.entities.size()}, std::uint64_t{1} << 20);
+  return {share, prime_above(least + (random.word[0] * least >> 32)),
+          std::uint64_t{random.word[1]} << 32 | random.word[2],
+          (g.batch_triples * share / (g.part_offsets.size() - 1) >> 16) + 1};
+}
+
+// Returns the hand of triple i if it draws from its part, and `hand`, of all entities, if not.
+GPUPS_FN inline Hand local_hand(DealNegatives const& g, LocalHands const& local, std::size_t i, Hand const& hand) {
+  std::uint64_t const index = g.numbers[i] / kHandTriples, before = local.among(index);
+  if (local.among(index + 1) == before) return hand;
+  std::uint64_t const begin = g.part_offsets[g.parts[i]], size = g.part_offsets[g.parts[i] + 1] - begin;
+  if (size == 0) return hand;
+  std::uint64_t const cards = hand_size(size, local.triples, 2 * std::uint64_t{g.negatives}, g.reuse);
+  return {g.by_part.data() + begin, {local.factor % size, local.shift % size, size}, before * cards, cards};
+}
+
 template <Space S>
 void run(Exec<S> ex, DealNegatives const& g) {
   GPUPS_ASSERT(g.reuse > 0 && g.reuse <= kHandTriples);
   GPUPS_ASSERT(g.negatives > 0 && !g.entities.empty() && g.entities.size() <= std::size_t{1} << 32);
+  GPUPS_ASSERT(g.parts.empty() || (g.parts.size() == g.numbers.size() && g.part_offsets.size() > 1));
   std::uint64_t const draws = 2 * std::uint64_t{g.negatives};
-  std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws, g.reuse);
+  std::uint64_t const size = hand_size(g.entities.size(), g.batch_triples, draws, g.reuse);
   Shuffle const shuffle = shuffle_of(g.seed, g.clock, g.entities.size());
-  each(ex, g.numbers.size(), [g, shuffle, draws, hand] GPUPS_FN(std::size_t i) {
+  LocalHands const local = local_hands(g);
+  each(ex, g.numbers.size(), [g, shuffle, local, draws, size] GPUPS_FN(std::size_t i) {
     std::uint32_t const number = g.numbers[i];
-    std::uint64_t const first = number / kHandTriples * hand;
-    std::uint64_t within = number % kHandTriples * hand / kHandTriples, at = shuffle(first + within);
+    Hand hand{g.entities.data(), shuffle, number / kHandTriples * size, size};
+    if (local.share > 0) hand = local_hand(g, local, i, hand);
+    std::uint64_t within = number % kHandTriples * hand.size / kHandTriples, at = hand.shuffle(hand.first + within);
     Key* const keys = g.keys.data() + g.first + i * g.step;
     std::uint32_t* const sources = g.sources.empty() ? nullptr : g.sources.data() + g.first + i * g.step;
     for (std::size_t draw = 0; draw < draws; ++draw) {
-      keys[draw] = g.entities[at];
+      keys[draw] = hand.entities[at];
       if (sources != nullptr) {
         sources[draw] =
             static_cast<std::uint32_t>(kSourcesPerTriple * i + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
       }
-      if (++within == hand) {
+      if (++within == hand.size) {
         within = 0;
-        at = shuffle(first);
+        at = hand.shuffle(hand.first);
       } else {
-        at = shuffle.after(at);
+        at = hand.shuffle.after(at);
       }
     }
   });

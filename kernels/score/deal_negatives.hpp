@@ -35,6 +35,13 @@ struct DealNegatives {
   std::uint32_t negatives;            // for the object; as many are drawn for the subject; at least 1
   std::uint32_t reuse;                // 1 .. kHandTriples, see hand_size()
   View<Key const> entities;           // (1 .. 2^32), in an order that does not depend on their properties
+  // The share of local hands, 0 .. 1. If a part has fewer entities than a triple draws, the entities repeat; if it has
+  // none, its triples draw from all entities.
+  float local = 0;
+  View<std::uint32_t const> parts = {};  // (n): the part of each triple; for local hands only, as the next two
+  View<Key const> by_part = {};          // the entities, those of part 0 first; within a part, as `entities`
+  View<std::uint64_t const> part_offsets =
+      {};  // (parts + 1): part p is by_part[part_offsets[p]] .. by_part[part_offsets[p + 1] - 1]
   // Triple i's negatives are keys[first + i * step ..]: those for the object, then those for the subject.
   std::size_t first, step;
   View<Key> keys;

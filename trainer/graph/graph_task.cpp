@@ -130,7 +130,8 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
                   .on_host = true,
                   .taken = true});
   add_placement(plan, config, data.train.size(), 3 * data.train.size(), entities + relations);
-  plan.push_back({.what = "keys of the vocabulary", .bytes = (2 * entities + relations) * sizeof(Key)});
+  std::size_t const lists = config.placement.initial == "graph" ? 3 : 2;  // of entities
+  plan.push_back({.what = "keys of the vocabulary", .bytes = (lists * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
       {sizes.entries, sizes.rows, tables[0], sizes.entry_bytes},
       {step.samples, std::min(relations, step.samples), tables[1], sizeof(Key) + sizeof(std::uint32_t)},

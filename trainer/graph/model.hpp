@@ -38,8 +38,8 @@ struct GraphModelOptions {
   // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
   // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;
-  // For sampling "shared": the share of a side's negatives that a microbatch draws from the entities of the part with
-  // its number. No effect without a placement.
+  // The share of negatives that a microbatch draws from the entities of the part with its number. For sampling "triple"
+  // it is the share of groups of 16 triples that draw there. No effect without a placement.
   float local_negatives = 0;
   float l2 = 0;            // weight of the squared norm of the rows of a positive triple
   float n3 = 0;            // weight of the sum of cubed moduli of the rows of a positive triple

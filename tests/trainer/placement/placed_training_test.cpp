@@ -2,6 +2,8 @@
 // Runs with placement.initial = "graph" give the same bits for every number of ranks, and can be resumed.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/train_fixture.hpp"
 #include "trainer/random.hpp"
@@ -11,33 +13,48 @@ namespace {
 
 using test::expect_error;
 
-using PlacedTraining = TrainTest;
+std::string const kSamplings[] = {"triple", "shared"};
+
+class PlacedTraining : public TrainTest {
+ protected:
+  // local: of model.local_negatives. more: a setting that may replace one of these.
+  static Settings settings(std::string const& sampling, std::string const& local, std::string const& more) {
+    Settings all{"placement.initial=graph", "model.sampling=" + sampling};
+    if (local != "0") all.push_back("model.local_negatives=" + local);
+    if (sampling == "shared") all.emplace_back("model.negatives=16");
+    all.push_back(more);
+    return all;
+  }
+};
 
 TEST_F(PlacedTraining, BitsAreIndependentOfRanks) {
-  for (std::string const sampling : {"triple", "shared"}) {
-    Settings settings{"placement.initial=graph", "model.sampling=" + sampling};
-    if (sampling == "shared") settings.insert(settings.end(), {"model.negatives=16", "model.local_negatives=0.5"});
-    auto const with = [&](std::string const& setting) {
-      Settings all = settings;
-      all.push_back(setting);
-      return result(run(sampling + setting, all));
-    };
-    auto const alone = with("run.ranks=1");
-    EXPECT_EQ(with("run.ranks=2"), alone);
-    EXPECT_EQ(with("run.ranks=3"), alone);
-    EXPECT_EQ(with("run.ranks=8"), alone);
-    EXPECT_EQ(with("train.lookahead=1"), alone);
-    Settings hash{"model.sampling=" + sampling};
-    if (sampling == "shared") hash.emplace_back("model.negatives=16");
-    EXPECT_NE(result(run(sampling + "hash", hash)).at("table_hash"), alone.at("table_hash"));
+  for (std::string const& sampling : kSamplings) {
+    for (std::string const local : {"0", "0.5", "1"}) {
+      if (sampling == "shared" && local != "0.5") continue;
+      SCOPED_TRACE(sampling + " " + local);
+      auto const with = [&](std::string const& setting) {
+        return result(run(sampling + local + setting, settings(sampling, local, setting)));
+      };
+      auto const alone = with("run.ranks=1");
+      EXPECT_EQ(with("run.ranks=2"), alone);
+      EXPECT_EQ(with("run.ranks=3"), alone);
+      EXPECT_EQ(with("run.ranks=4"), alone);
+      EXPECT_EQ(with("run.ranks=8"), alone);
+      EXPECT_EQ(with("train.lookahead=1"), alone);
+    }
   }
 }
 
-TEST_F(PlacedTraining, LocalNegativesChangeTheTraining) {
-  Settings const settings{"placement.initial=graph", "model.sampling=shared", "model.negatives=16"};
-  Settings local = settings;
-  local.emplace_back("model.local_negatives=0.5");
-  EXPECT_NE(run("none", settings).at("table_hash"), run("half", local).at("table_hash"));
+TEST_F(PlacedTraining, PlacementAndLocalNegativesChangeTheTraining) {
+  for (std::string const& sampling : kSamplings) {
+    std::set<std::string> hashes;
+    auto const add = [&](std::string const& local, std::string const& setting) {
+      hashes.insert(run(sampling + local + setting, settings(sampling, local, setting)).at("table_hash").dump());
+    };
+    add("0", "placement.initial=hash");
+    for (std::string const local : {"0", "0.5", "1"}) add(local, "run.ranks=1");
+    EXPECT_EQ(hashes.size(), 4U) << sampling;
+  }
 }
 
 TEST_F(PlacedTraining, ResumedRunEqualsUninterruptedRun) {
@@ -51,12 +68,11 @@ TEST_F(PlacedTraining, ResumedRunEqualsUninterruptedRun) {
 }
 
 TEST_F(PlacedTraining, RejectsSettingsWithoutEffect) {
-  expect_error(
-      [&] {
-        config({"model.sampling=shared", "model.local_negatives=0.5"});
-      },
-      {"model.local_negatives", "placement.initial"});
-  expect_error([&] { config({"placement.initial=graph", "model.local_negatives=0.5"}); }, {"model.sampling"});
+  for (std::string const& sampling : kSamplings) {
+    EXPECT_EQ(config(settings(sampling, "0.5", "run.ranks=1")).model.local_negatives, 0.5);
+    expect_error([&] { config(settings(sampling, "0.5", "placement.initial=hash")); },
+                 {"model.local_negatives", "placement.initial"});
+  }
   expect_error([&] { config({"placement.initial=metis"}); }, {"hash, graph"});
   expect_error(
       [] {

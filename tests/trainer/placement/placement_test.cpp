@@ -134,29 +134,61 @@ TEST(Placement, RanksReadFewRemoteRows) {
   EXPECT_LT(by_part, by_chance / 5);
 }
 
-TEST(Placement, LocalNegativesAreOfTheMicrobatchsPart) {
-  Vocabulary vocabulary{.relations = {Key{1000}}};
-  for (std::uint64_t e = 0; e < 40; ++e) vocabulary.entities.push_back(Key{e});
-  GraphModelOptions options{.dim = 4, .negatives = 20, .sampling = "shared"};
-  TripleBatch const batch{.clock = Clock{3},
-                          .triples = {{0, 0, 1}, {2, 0, 3}, {4, 0, 5}},
-                          .sample_numbers = {0, 1, 2},
-                          .microbatches = {{0, 0, 1}, {1, 1, 1}, {2, 2, 1}},
-                          .batch_triples = 3};
-  Stream stream(Device::host());
-  auto const plain = make_graph_model(options, vocabulary)->prepare(stream, batch);
-  vocabulary.by_part = vocabulary.entities;
-  vocabulary.part_offsets = {0, 10, 10, 40};  // part 1 has no entities
-  options.local_negatives = 0.75F;
-  auto const local = make_graph_model(options, vocabulary)->prepare(stream, batch);
+// A vocabulary of 40 entities, and a batch of three microbatches of 16 triples. Part 1 has no entities.
+struct LocalDraws {
+  LocalDraws() {
+    for (std::uint64_t e = 0; e < 40; ++e) vocabulary.entities.push_back(Key{e});
+    for (std::uint32_t i = 0; i < 48; ++i) {
+      batch.triples.push_back({i % 40, 0, (i + 1) % 40});
+      batch.sample_numbers.push_back(i);
+    }
+  }
+  // Returns the keys of the entity table, with and without parts.
+  std::vector<std::uint64_t> draw(GraphModelOptions const& options, bool parts) const {
+    Vocabulary all = vocabulary;
+    if (parts) all.by_part = all.entities, all.part_offsets = {0, 10, 10, 40};
+    Stream stream(Device::host());
+    std::vector<std::uint64_t> keys;
+    for (Key const key : make_graph_model(options, all)->prepare(stream, batch).parts[0].keys.view()) {
+      keys.push_back(number(key));
+    }
+    return keys;
+  }
+
+  Vocabulary vocabulary{.entities = {}, .relations = {Key{1000}}};
+  TripleBatch batch{.clock = Clock{3},
+                    .triples = {},
+                    .sample_numbers = {},
+                    .microbatches = {{0, 0, 16}, {1, 16, 16}, {2, 32, 16}},
+                    .batch_triples = 48};
+};
+
+TEST(Placement, SharedLocalNegativesAreOfTheMicrobatchsPart) {
+  LocalDraws const draws;
+  GraphModelOptions const options{.dim = 4, .negatives = 20, .sampling = "shared", .local_negatives = 0.75F};
+  auto const plain = draws.draw(options, false), local = draws.draw(options, true);
   for (std::size_t m = 0; m < 3; ++m) {
     for (std::size_t draw = 0; draw < 40; ++draw) {
-      std::size_t const entry = 6 + m * 40 + draw;
-      std::uint64_t const key = number(local.parts[0].keys.data()[entry]);
+      std::size_t const entry = 96 + m * 40 + draw;
       if (draw % 20 >= 15 || m == 1) {
-        EXPECT_EQ(key, number(plain.parts[0].keys.data()[entry]));
+        EXPECT_EQ(local[entry], plain[entry]);
       } else {
-        EXPECT_EQ(key < 10, m == 0) << key;
+        EXPECT_EQ(local[entry] < 10, m == 0) << local[entry];
+      }
+    }
+  }
+}
+
+TEST(Placement, LocalNegativesOfTriplesAreOfTheMicrobatchsPart) {
+  LocalDraws const draws;
+  GraphModelOptions const options{.dim = 4, .negatives = 5, .sampling = "triple", .local_negatives = 1};
+  auto const plain = draws.draw(options, false), local = draws.draw(options, true);
+  for (std::size_t i = 0; i < 48; ++i) {
+    for (std::size_t entry = 12 * i; entry < 12 * (i + 1); ++entry) {
+      if (entry < 12 * i + 2 || i / 16 == 1) {
+        EXPECT_EQ(local[entry], plain[entry]) << i;
+      } else {
+        EXPECT_EQ(local[entry] < 10, i / 16 == 0) << i << ", " << local[entry];
       }
     }
   }

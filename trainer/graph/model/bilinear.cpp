@@ -33,6 +33,22 @@ void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
   owner = Owner(stream.device(), size...);
 }
 
+std::vector<std::uint32_t> numbers_of(std::vector<Microbatch> const& microbatches) {
+  std::vector<std::uint32_t> numbers;
+  for (Microbatch const& microbatch : microbatches) numbers.push_back(microbatch.number);
+  return numbers;
+}
+
+// Returns the number of each triple in the global batch; then, with `parts`, the part of each triple.
+std::vector<std::uint32_t> triples_to_deal(TripleBatch const& batch, bool parts) {
+  std::vector<std::uint32_t> triples = batch.sample_numbers;
+  if (!parts) return triples;
+  for (Microbatch const& microbatch : batch.microbatches) {
+    triples.insert(triples.end(), microbatch.count, microbatch.number);
+  }
+  return triples;
+}
+
 }  // namespace
 
 Bilinear::Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, Vocabulary const& vocabulary)
@@ -94,13 +110,9 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
 
   static_assert(sizeof(Triple) == 3 * sizeof(std::uint32_t));
   Array<Triple> const triples = to_device(stream, batch.triples);
-  std::vector<std::uint32_t> drawing =
-      batch.sample_numbers;  // indices of triples, or of microbatches, for which negatives are drawn
-  if (shared_) {
-    drawing.clear();
-    for (Microbatch const& microbatch : batch.microbatches) drawing.push_back(microbatch.number);
-  }
-  Array<std::uint32_t> const numbers = to_device(stream, drawing);
+  bool const local = options_.local_negatives > 0 && !part_offsets.empty();
+  Array<std::uint32_t> const drawing =
+      to_device(stream, shared_ ? numbers_of(batch.microbatches) : triples_to_deal(batch, local));
   std::size_t const per_triple = shared_ ? 2 : 2 + 2 * std::size_t{options_.negatives};
   kernels::expand_triples(
       stream, {.triples = {reinterpret_cast<std::uint32_t const*>(triples.data()), 3 * samples, triples.device()},
@@ -115,7 +127,7 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   shared_ ? kernels::draw_negatives(stream,
                                     {.seed = options_.seed,
                                      .clock = batch.clock,
-                                     .groups = numbers,
+                                     .groups = drawing,
                                      .negatives = options_.negatives,
                                      .entities = entities,
                                      .by_part = by_part,
@@ -127,11 +139,15 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                      .sources = work.parts[0].sources})
           : kernels::deal_negatives(stream, {.seed = options_.seed,
                                              .clock = batch.clock,
-                                             .numbers = numbers,
+                                             .numbers = drawing.view().slice(0, samples),
                                              .batch_triples = batch.batch_triples,
                                              .negatives = options_.negatives,
                                              .reuse = options_.negative_reuse,
                                              .entities = shuffled,
+                                             .local = options_.local_negatives,
+                                             .parts = drawing.view().slice(samples, drawing.size() - samples),
+                                             .by_part = by_part,
+                                             .part_offsets = part_offsets,
                                              .first = 2,
                                              .step = per_triple,
                                              .keys = work.parts[0].keys,

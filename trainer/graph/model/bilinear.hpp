@@ -56,7 +56,7 @@ class Bilinear : public GraphModel {
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
-  // Returns how many negatives of a side are entities of the microbatch's own part.
+  // Returns how many shared negatives of a side are entities of the microbatch's own part.
   std::size_t local_negatives() const {
     return static_cast<std::size_t>(std::lround(options_.local_negatives * static_cast<float>(options_.negatives)));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/graph/model/device_vocabulary.hpp"
 
+#include <span>
+
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
@@ -9,12 +11,21 @@ namespace {
 // Makes the random numbers of the shuffle differ from others with the same seed.
 constexpr std::uint64_t kShuffle = 0x73687566666c65;  // "shuffle"
 
+// Brings keys into a random order.
+void shuffle(std::span<Key> keys, std::uint64_t seed) {
+  RandomBits const random(seed, kShuffle);
+  for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[below(i, random(i))]);
+}
+
 }  // namespace
 
 DeviceVocabulary::DeviceVocabulary(Vocabulary vocabulary, std::uint64_t seed)
     : host_(std::move(vocabulary)), shuffled_(host_.entities) {
-  RandomBits const random(seed, kShuffle);
-  for (std::size_t i = shuffled_.size(); i > 1; --i) std::swap(shuffled_[i - 1], shuffled_[below(i, random(i))]);
+  shuffle(shuffled_, seed);
+  for (std::size_t part = 1; part < host_.part_offsets.size(); ++part) {
+    std::uint64_t const begin = host_.part_offsets[part - 1];
+    shuffle(std::span(host_.by_part).subspan(begin, host_.part_offsets[part] - begin), seed);
+  }
 }
 
 DeviceVocabulary::Keys DeviceVocabulary::keys(Stream& stream) const {

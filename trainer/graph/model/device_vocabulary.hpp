@@ -13,13 +13,13 @@ namespace gpups::trainer {
 // Copies the keys to a GPU at the first use there.
 class DeviceVocabulary {
  public:
-  // seed: for Keys::shuffled.
+  // seed: of random orders.
   DeviceVocabulary(Vocabulary vocabulary, std::uint64_t seed);
 
   struct Keys {
     View<Key const> entities, relations;
     View<Key const> shuffled;  // the entities in random order
-    View<Key const> by_part;   // see Vocabulary
+    View<Key const> by_part;   // see Vocabulary; the entities of a part in random order
     View<std::uint64_t const> part_offsets;
   };
   // Returns the keys on the stream's device. The first call for a GPU copies them and blocks. Any thread.
