@@ -88,10 +88,26 @@ void pool_at_once(DeviceExec ex, TablesAtOnce const& all) {
   });
 }
 
+// Returns a copy of a table in shared memory, which its warp reads instead of loading the table again for each bag and
+// entry. All lanes of the warp call it. Valid until the next call.
+__device__ PooledByWarps const& copy_for_warp(PooledByWarps const& table) {
+  constexpr std::size_t kWords = sizeof table / sizeof(std::uint64_t);
+  static_assert(kWords * sizeof(std::uint64_t) == sizeof table);
+  __shared__ std::uint64_t copies[kBlockThreads / kWarpLanes][kWords];
+  std::uint64_t* const copy = copies[threadIdx.x / kWarpLanes];
+  __syncwarp();  // all lanes have pooled with the previous table
+  for (std::size_t k = threadIdx.x % kWarpLanes; k < kWords; k += kWarpLanes) {
+    copy[k] = reinterpret_cast<std::uint64_t const*>(&table)[k];
+  }
+  __syncwarp();
+  return *reinterpret_cast<PooledByWarps const*>(copy);
+}
+
 // Pools tables that are too many for the parameters of a kernel.
 void pool_from_memory(DeviceExec ex, std::vector<PooledByWarps> tables) {
   SegmentList const list(ex, std::move(tables), [](PooledByWarps const& t) { return t.tasks.warps * kWarpLanes; });
-  each_item(ex, list.segments(), [] GPUPS_FN(PooledByWarps const& t, std::size_t thread) {
+  each_item(ex, list.segments(), [] GPUPS_FN(PooledByWarps const& in_memory, std::size_t thread) {
+    PooledByWarps const& t = copy_for_warp(in_memory);
     with_source(t.table, PoolWarp{t.bags, t.tasks, thread / kWarpLanes});
   });
 }

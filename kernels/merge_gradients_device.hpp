@@ -74,7 +74,7 @@ struct AddPackedColumns {
 #pragma unroll
     for (unsigned c = 0; c < kMergedColumns; ++c) {
       std::size_t const j = first + c * kLanes;
-      if (j < dim) sum[c] += load_bytes<W>(from + j * W);
+      if (j < dim) sum[c] += load_bytes<W>(from + j * W, from + dim * W);
     }
   }
 };

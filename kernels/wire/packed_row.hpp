@@ -57,17 +57,19 @@ GPUPS_FN inline void store_bytes(std::uint64_t x, std::uint8_t* to) {
   std::memcpy(to, &x, W);
 #endif
 }
+// Loads W bytes. `end`: the end of the row. A GPU loads the aligned words that have the bytes, one or two, and loads
+// single bytes only if a word would extend past the end: with a load for each byte, a warp would access each sector W
+// times.
 template <std::size_t W>
-GPUPS_FN inline std::int64_t load_bytes(std::uint8_t const* from) {
+GPUPS_FN inline std::int64_t load_bytes(std::uint8_t const* from, [[maybe_unused]] std::uint8_t const* end) {
   std::uint64_t x = 0;
 #ifdef __CUDACC__
-  bool const aligned = reinterpret_cast<std::uintptr_t>(from) % W == 0;
-  if (W == 4 && aligned) {
-    x = *reinterpret_cast<std::uint32_t const*>(from);
-  } else if (W == 2 && aligned) {
-    x = *reinterpret_cast<std::uint16_t const*>(from);
-  } else if (W == 8 && aligned) {
-    x = *reinterpret_cast<std::uint64_t const*>(from);
+  std::size_t const at = reinterpret_cast<std::uintptr_t>(from) % sizeof x;
+  std::size_t const words = at + W > sizeof x ? 2 : 1;
+  auto const* const word = reinterpret_cast<std::uint64_t const*>(from - at);
+  if (reinterpret_cast<std::uint8_t const*>(word + words) <= end) {
+    x = word[0] >> 8 * at;
+    if (words == 2) x |= word[1] << (64 - 8 * at);
   } else {
 #pragma unroll
     for (std::size_t b = 0; b < W; ++b) x |= std::uint64_t{from[b]} << 8 * b;
@@ -99,9 +101,11 @@ struct AddRow {
 
   template <std::size_t W>
   GPUPS_FN void as() const {
+    std::uint8_t const* const end = from + dim * W;
     // An addition has overflowed if the sign of the sum differs from the signs of both terms.
-    *overflows = lanes.sum_words(dim, [*this](std::size_t j) {
-      auto const a = static_cast<std::uint64_t>(into[j]), b = static_cast<std::uint64_t>(load_bytes<W>(from + j * W));
+    *overflows = lanes.sum_words(dim, [*this, end](std::size_t j) {
+      auto const a = static_cast<std::uint64_t>(into[j]);
+      auto const b = static_cast<std::uint64_t>(load_bytes<W>(from + j * W, end));
       std::uint64_t const sum = a + b;
       into[j] = static_cast<std::int64_t>(sum);
       return ((sum ^ a) & (sum ^ b)) >> 63;
