@@ -60,9 +60,10 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary
   if (known > 0) {
-    plan.push_back(
-        {name("key dictionaries, on the host"), others * (KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) +
-                                                          sizeof(KeyEncoder) + sizeof(KeyDecoder) + kMapNodes)});
+    std::size_t const lists = rows_move ? 2 : 1;  // intents; and forwards, which have dictionaries of their own
+    std::size_t const both_ends = KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) + sizeof(KeyEncoder) +
+                                  sizeof(KeyDecoder) + kMapNodes;
+    plan.push_back({name("key dictionaries, on the host"), others * lists * both_ends});
   }
   if (others > 0 && options.gradient_compression.enabled()) {
     std::size_t const residuals = std::min(rows, options.gradient_compression.capacity_rows);

@@ -45,9 +45,9 @@ TEST(GradientBytes, KeysTakeEightBytesWithoutDictionary) {
 }
 
 TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
-  auto const planned = [](int ranks, std::size_t keys) {
+  auto const planned = [](int ranks, std::size_t keys, PlacementPolicy placement = PlacementPolicy::kStatic) {
     std::uint64_t bytes = 0;
-    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
+    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {.placement = placement});
     store.add_table({.name = "t", .dim = 4, .expected_rows = 1 << 20, .dictionary_keys = keys});
     for (auto const& line : store.memory_plan()) {
       if (line.what == "table 't': key dictionaries, on the host") bytes = line.bytes;
@@ -60,6 +60,7 @@ TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   EXPECT_LT(planned(2, 100000), 100000U * 70);
   EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // at most as many keys as the other rank has rows
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
+  EXPECT_EQ(planned(4, 90000, PlacementPolicy::kAdaptive), 2 * planned(4, 90000));  // for forwards, too
 }
 
 TEST(GradientBytes, MemoryPlanIncludesResidualsAndMirrors) {

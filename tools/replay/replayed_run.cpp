@@ -16,7 +16,7 @@ constexpr std::int64_t kLeastLookahead = 2;  // with which batches are in time
 constexpr std::uint64_t kStepsKept = 4;      // replicas of these steps are kept at least
 
 std::size_t bytes_of_rows(TableOptions table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
-  table.dictionary_keys = 0;  // dictionaries do not depend on the placement
+  table.dictionary_keys = 0;  // dictionaries are not counted
   std::size_t bytes = 0;
   for (auto const& line : cache::memory_plan(table, rows, replicas, 0, ranks, false)) bytes += line.bytes;
   return bytes;
