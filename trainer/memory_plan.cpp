@@ -92,6 +92,7 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
                              : std::max<std::size_t>(1, static_cast<std::size_t>(kernels::Arena(0).threads()) / size);
   step.threads = device.is_host() ? threads : 1;
   step.replica_fraction = config.placement.replica_fraction;
+  step.rows_move = ranks > 1 && config.placement.policy != name_of(PlacementPolicy::kStatic);
   return step;
 }
 
@@ -107,6 +108,22 @@ std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
   auto const rows_with = [own](std::uint64_t replicas) { return static_cast<std::size_t>(own) + replicas; };
   if (needed <= kept) return 0;
   return table_bytes(part.table, rows_with(needed)) - table_bytes(part.table, rows_with(kept));
+}
+
+// Returns the bytes that a home takes for the keys of batches that ranks have announced to it: a list of the keys of
+// each batch, and the uses of each key in the steps that the policy sees.
+std::uint64_t announced_bytes(std::span<BatchPart const> parts, StepSizes const& step) {
+  constexpr std::uint64_t kStepsSeen = 16, kKey = 100,
+                          kUse = sizeof(std::uint32_t);  // see cache/placement/key_uses.hpp
+  std::uint64_t bytes = 0;
+  for (BatchPart const& part : parts) {
+    std::uint64_t const uses = part.rows * std::min<std::uint64_t>(step.prepared, kStepsSeen);
+    std::uint64_t const rows = part.table.expected_rows;
+    bytes += part.rows * step.prepared * sizeof(Key);
+    if (part.table.gradient_compression.enabled() || part.table.refresh_compression.enabled()) continue;  // rows stay
+    bytes += uses * kUse + (rows == 0 ? uses : std::min(uses, rows / step.ranks)) * kKey;
+  }
+  return bytes;
 }
 
 // A prepared batch has the keys, positions, order and offsets of entries, and the numbers of its rows. The array of
@@ -139,6 +156,12 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
                   by_batch + (settings.empty() ? " or train.lookahead" : ", or train.lookahead")});
   plan.push_back({"search for a batch's distinct keys", finding, by_batch});
   plan.push_back({"rows of a step", pulled, by_batch});
+  if (step.rows_move) {
+    plan.push_back({.what = "announced uses of rows that may move",
+                    .bytes = announced_bytes(parts, step),
+                    .settings = "train.lookahead",
+                    .on_host = true});
+  }
   if (replicas > 0) plan.push_back({"replicas of other ranks' rows, for a few steps", replicas, by_batch});
   if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});
   if (sent > 0) plan.push_back({"send and receive buffers of gradients and values", sent, by_batch});

@@ -65,6 +65,23 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
   EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
 }
 
+// Homes know of batches as far ahead as they are prepared, but keep uses of 16 steps only.
+TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
+  auto const announced_bytes = [](std::vector<SettingOverride> const& settings, int ranks = 2) {
+    BatchPart const part{.entries = 5000, .rows = 1000, .table = {.dim = 16}, .entry_bytes = 12};
+    MemoryPlan plan;
+    add_batches(plan, {&part, 1}, sizes(settings, 1000000, ranks), Device::host(), "");
+    std::uint64_t bytes = 0;
+    for (auto const& line : plan) bytes += line.what.starts_with("announced") ? line.bytes : 0;
+    return bytes;
+  };
+  EXPECT_EQ(announced_bytes({}), 0U);
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive"}, 1), 0U);
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 4 + 100));
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=19"}),
+            20U * 1000 * 8 + 16U * 1000 * (4 + 100));
+}
+
 // Replicas that the table keeps anyway are part of its own memory.
 TEST(MemoryPlan, CountsReplicasThatAreNotKept) {
   TableOptions const table{.dim = 16, .expected_rows = 100000};
