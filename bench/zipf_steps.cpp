@@ -261,8 +261,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   std::map<std::string, gpups::RowCodec> const codecs{{"lossless", gpups::RowCodec::kLossless},
                                                       {"fp16", gpups::RowCodec::kHalf}};
-  app.add_option("--codec", o.codec, "codec of gradients and values")->transform(CLI::CheckedTransformer(codecs));
-  app.add_option("--optimizer", o.optimizer, "optimizer of the rows")->transform(CLI::CheckedTransformer(optimizers));
+  app.add_option("--codec", o.codec, "codec of gradients and values: lossless (default) or fp16")
+      ->transform(CLI::CheckedTransformer(codecs))
+      ->option_text("NAME");
+  app.add_option("--optimizer", o.optimizer, "optimizer of the rows: sgd (default), rowwise_adagrad, adagrad or adam")
+      ->transform(CLI::CheckedTransformer(optimizers))
+      ->option_text("NAME");
   CLI11_PARSE(app, argc, argv);
   try {
     o.placement = gpups::placement_policy(placement);

@@ -22,8 +22,10 @@ void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
                                                           {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
                                                           {"adagrad", Optimizer::Kind::kAdagrad},
                                                           {"adam", Optimizer::Kind::kAdam}};
-  app.add_option("--optimizer", o.optimizer, "optimizer of the rows; default: rowwise_adagrad")
+  app.add_option("--optimizer", o.optimizer,
+                 "optimizer of the rows: sgd, rowwise_adagrad (default), adagrad or adam; not with --trace")
       ->transform(CLI::CheckedTransformer(optimizers))
+      ->option_text("NAME")
       ->excludes(trace);
   number_option(app, "--batch", o.batch, 1, 1 << 20, "samples of a rank in a step")->excludes(trace);
   number_option(app, "--features", o.features, 1, 1024, "keys of a sample")->excludes(trace);
@@ -42,7 +44,8 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
   CLI::App app("Computes what ranks would send with placement policies, and how far they scale, without a cluster");
   app.add_option("--ranks", o.ranks, "numbers of ranks; default: those of the trace, else 4")
       ->check(CLI::Range(2, 4096));
-  app.add_option("--policy", o.policies, "policies; default: static adaptive");
+  app.add_option("--policy", o.policies, "policies: static, relocate, adaptive, random; default: static adaptive")
+      ->option_text("NAME ...");
   auto* const trace = app.add_option(
       "--trace", o.trace, "folder of a run with placement.trace_steps; default: keys with a Zipf distribution");
   app.add_option("--staleness", o.staleness, "steps by which reads may be behind, with as many copies as this needs")
