@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that move while ranks train take memory by their number, and not by the number of steps.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <cstdint>
 #include <deque>
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "tests/support/allocated_bytes.hpp"
 
 namespace gpups::test {
 namespace {
@@ -16,19 +16,6 @@ constexpr int kRanks = 4;
 constexpr std::size_t kDim = 4;
 constexpr std::uint64_t kKeys = 200, kKeysOfBatch = 20;
 constexpr std::int64_t kLookahead = 6;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasures = false;  // sanitizers have an allocator of their own
-#else
-constexpr bool kMeasures = true;
-#endif
-
-// Returns the bytes in use in this process, without cached blocks of freed arrays.
-double in_use() {
-  auto const info = ::mallinfo2();
-  return static_cast<double>(info.uordblks + info.hblkhd) -
-         static_cast<double>(memory::usage(Device::host()).bytes_cached);
-}
 
 // Returns neighbouring keys, from one that differs by rank and step.
 std::vector<Key> keys_of(Rank rank, Clock clock) {
@@ -65,7 +52,7 @@ std::vector<double> bytes_after(PlacementPolicy policy, std::vector<std::int64_t
         ahead.pop_front();
       }
       store.wait_barrier();
-      if (group.rank() == Rank{0}) bytes.push_back(in_use());
+      if (group.rank() == Rank{0}) bytes.push_back(allocated_bytes());
       store.wait_barrier();
     }
     EXPECT_GT(store.stats().moved_rows, kKeys);
@@ -76,7 +63,7 @@ std::vector<double> bytes_after(PlacementPolicy policy, std::vector<std::int64_t
 // Every key is used, and has been away from its home, long before the first measurement. Afterwards only lists grow
 // whose length differs by step, each to its longest.
 TEST(MemoryOfMoves, DoesNotGrowWithSteps) {
-  if (!kMeasures) GTEST_SKIP() << "sanitizers have an allocator of their own";
+  if (!kCountsAllocations) GTEST_SKIP() << "sanitizers have an allocator of their own";
   constexpr std::int64_t kBefore = 1000, kSteps = 2000;
   constexpr double kBytesOfStep = 20;  // of a rank: a node of a map, kept in each step, takes more
   for (auto const policy : {PlacementPolicy::kRandom, PlacementPolicy::kAdaptive, PlacementPolicy::kRelocate}) {

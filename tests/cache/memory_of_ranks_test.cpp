@@ -2,7 +2,6 @@
 // The memory of many ranks in one process grows linearly with their number, with almost no quadratic part, and matches
 // the plan.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <cstdint>
 #include <deque>
@@ -10,6 +9,7 @@
 
 #include "cache/protocol/engine.hpp"
 #include "gpups/gpups.hpp"
+#include "tests/support/allocated_bytes.hpp"
 
 namespace gpups::test {
 namespace {
@@ -17,35 +17,22 @@ namespace {
 constexpr std::size_t kDim = 8;
 constexpr std::uint64_t kKeys = 40;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasures = false;  // sanitizers have an allocator of their own
-#else
-constexpr bool kMeasures = true;
-#endif
-
 struct Bytes {
   double stores = 0;   // of all ranks, after their first barrier
   double trained = 0;  // after some steps
   double planned = 0;  // on one rank
 };
 
-// Returns the bytes in use in this process, without cached blocks of freed arrays.
-double in_use() {
-  auto const info = ::mallinfo2();
-  return static_cast<double>(info.uordblks + info.hblkhd) -
-         static_cast<double>(memory::usage(Device::host()).bytes_cached);
-}
-
 Bytes bytes_of(int ranks) {
   Bytes bytes;
-  double const before = in_use();
+  double const before = allocated_bytes();
   run_ranks(Group::threads(ranks), [&](Group const& group) {
     bool const first = group.rank() == Rank{0};
     Store store(group, {.threads = 1});
     store.add_table({.name = "t", .dim = kDim, .expected_rows = kKeys});
     auto stream = store.make_stream();
     store.wait_barrier();
-    if (first) bytes.stores = in_use() - before;
+    if (first) bytes.stores = allocated_bytes() - before;
     store.wait_barrier();
     std::deque<PreparedBatch> ahead;
     auto const prepare = [&](Clock clock) {
@@ -75,7 +62,7 @@ Bytes bytes_of(int ranks) {
     EXPECT_EQ(received.back(), ranks);
     store.wait_barrier();
     if (first) {
-      bytes.trained = in_use() - before;
+      bytes.trained = allocated_bytes() - before;
       for (auto const& line : store.memory_plan()) bytes.planned += static_cast<double>(line.bytes);
     }
     store.wait_barrier();
@@ -84,7 +71,7 @@ Bytes bytes_of(int ranks) {
 }
 
 TEST(MemoryOfRanks, GrowsLinearly) {
-  if (!kMeasures) GTEST_SKIP() << "sanitizers have an allocator of their own";
+  if (!kCountsAllocations) GTEST_SKIP() << "sanitizers have an allocator of their own";
   constexpr int kFew = 100, kMany = 200;
   bytes_of(2);  // allocates what a process needs only once
   Bytes const few = bytes_of(kFew), many = bytes_of(kMany);
