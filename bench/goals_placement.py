@@ -61,6 +61,7 @@ def stale_reads(bench):
 
 
 def processes(bench):
+    need(mpirun)
     found = {"table_hash": [], "table_hash, local negatives": []}
     for name, hashes, options in (("", "table_hash", {}), (", local negatives", "table_hash, local negatives", LOCAL)):
         settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 2, "train.checkpoint_every": 0,
@@ -72,7 +73,8 @@ def processes(bench):
             sent = sum(bytes for kind, bytes in run["sent"].items() if kind != "messages") / 2e6
             found[hashes].append(run["table_hash"])
             found |= {f"MB per rank, {policy}{name}": [sent], f"triples/s, {policy}{name}": [run["samples_per_s"]]}
-    return found
+    static, adaptive = (found[f"MB per rank, {policy}"][0] for policy in ("static", "adaptive"))
+    return found | {"MB, adaptive / static": [adaptive / static]}
 
 
 def process_limits():
@@ -80,7 +82,8 @@ def process_limits():
     for name in ("", ", local negatives"):
         for policy in POLICIES:
             limits |= {f"MB per rank, {policy}{name}": reported(), f"triples/s, {policy}{name}": reported()}
-    return limits | {"MB per rank, adaptive, local negatives": each_at_most(KGE_MB_MAX),
+    return limits | {"MB, adaptive / static": each_at_most(.85),
+                     "MB per rank, adaptive, local negatives": each_at_most(KGE_MB_MAX),
                      "triples/s, adaptive, local negatives": at_least(KGE_SPEED_MIN)}
 
 
@@ -98,6 +101,7 @@ GOALS = [
          {name: limit for staleness, (_, most) in STALENESS.items()
           for name, limit in ((f"MB, static, staleness {staleness}", reported()),
                               (f"MB, adaptive, staleness {staleness}", each_at_most(most)))}),
-    Goal("kge100k", "kge100k in two processes, 2 epochs: equal bits, and with half of the negatives local "
-         f"{KGE_SPEED_MIN:,} triples/s and {KGE_MB_MAX} MB per rank with adaptive", processes, process_limits()),
+    Goal("kge100k", "kge100k in two processes, 2 epochs: equal bits, fewer bytes with adaptive, and with half of the "
+         f"negatives local {KGE_SPEED_MIN:,} triples/s and {KGE_MB_MAX} MB per rank with adaptive", processes,
+         process_limits()),
 ]

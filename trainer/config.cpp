@@ -350,12 +350,6 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
                 "{}: dense.density is {} and dense.initial_density is {} (during the warm-up the share falls from the "
                 "second to the first): set dense.initial_density to at least dense.density, or dense.warmup_steps = 0",
                 name, config.dense.density, config.dense.initial_density);
-  auto const all_compressed = [](CompressionConfig const& t) { return t.codec != "lossless" || t.age_max > 0; };
-  GPUPS_REQUIRE(config.placement.policy == "static" ||
-                    !(all_compressed(config.gradient_compression) || all_compressed(config.refresh_compression)),
-                "{}: placement.policy is \"{}\" and rows are compressed (rows with a lossy codec or a filter do not "
-                "move): remove placement.policy, or the codec and age_max",
-                name, config.placement.policy);
   GPUPS_REQUIRE(!config.eval.hits.empty(),
                 "{}: eval.hits is empty (no Hits@k would be reported): add a k, for example 10", name);
   return config;

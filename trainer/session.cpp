@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
 #include "trainer/placement/microbatch_range.hpp"
 #include "trainer/table_settings.hpp"
@@ -31,11 +32,18 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .placement = placement_policy(config.placement.policy),
                       .staleness = config.placement.staleness,
                       .wait_timeout_s = config.cluster.wait_timeout_s});
+  bool any_moves = false;
   for (TableOptions table : task->tables()) {
     table.gradient_compression = row_compression(config.gradient_compression, table.dim);
     table.refresh_compression = row_compression(config.refresh_compression, table.dim);
+    any_moves = any_moves || !(table.gradient_compression.enabled() || table.refresh_compression.enabled());
     store.add_table(table);
   }
+  GPUPS_REQUIRE(
+      any_moves || config.placement.policy == name_of(PlacementPolicy::kStatic),
+      "placement.policy is \"{}\" and the rows of all tables are compressed (such rows do not move, so it has "
+      "no effect): remove it, or the settings of [gradient_compression] and [refresh_compression]",
+      config.placement.policy);
   return {std::move(task), std::move(store), std::move(gpu_interconnect)};
 }
 

@@ -16,29 +16,29 @@ int bit_of(Clock step) { return static_cast<int>(number(step) % kPolicyWindow); 
 
 }  // namespace
 
-std::uint32_t KeyUses::add_more(std::uint32_t next) {
+std::uint32_t KeyUses::add_overflow(std::uint32_t next) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(more_.size()));
-    more_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(overflow_.size()));
+    overflow_.emplace_back();
   }
   auto const place = free_.back();
   free_.pop_back();
-  more_[place] = {.ranks = {}, .count = 0, .next = next};
+  overflow_[place] = {.packed = {}, .count = 0, .next = next};
   return place;
 }
 
 void KeyUses::add_use(Users& first, Clock step, Rank reader) {
   std::uint32_t const bit = 0x10000U << bit_of(step);
   Users* with_room = nullptr;
-  for (auto* users = &first;; users = &more_[users->next]) {
+  for (auto* users = &first;; users = &overflow_[users->next]) {
     for (std::uint32_t i = 0; i < users->count; ++i) {
-      if ((users->ranks[i] & 0xFFFF) == number(reader)) return void(users->ranks[i] |= bit);
+      if ((users->packed[i] & 0xFFFF) == number(reader)) return void(users->packed[i] |= bit);
     }
-    if (users->count < std::size(users->ranks)) with_room = users;
+    if (users->count < std::size(users->packed)) with_room = users;
     if (users->next == kEnd) break;
   }
-  if (with_room == nullptr) with_room = &more_[first.next = add_more(first.next)];
-  with_room->ranks[with_room->count++] = bit | number(reader);
+  if (with_room == nullptr) with_room = &overflow_[first.next = add_overflow(first.next)];
+  with_room->packed[with_room->count++] = bit | number(reader);
 }
 
 void KeyUses::add(View<Key const> keys, Clock step, Rank reader) {
@@ -60,21 +60,21 @@ void KeyUses::take_users(Users& first, Clock step, std::vector<RowUser>& users) 
   auto const take = [&](Users& some) {
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < some.count; ++i) {
-      auto const user = some.ranks[i];
+      auto const user = some.packed[i];
       users.push_back({Rank{user & 0xFFFF}, std::rotr(static_cast<std::uint16_t>(user >> 16), bit_of(step))});
       auto const later = user & ~(0x10000U << bit_of(step));
-      if (later > 0xFFFF) some.ranks[kept++] = later;
+      if (later > 0xFFFF) some.packed[kept++] = later;
     }
     some.count = kept;
   };
   take(first);
   for (auto* link = &first.next; *link != kEnd;) {
     auto const place = *link;
-    take(more_[place]);
-    if (more_[place].count > 0) {
-      link = &more_[place].next;
+    take(overflow_[place]);
+    if (overflow_[place].count > 0) {
+      link = &overflow_[place].next;
     } else {
-      *link = more_[place].next;
+      *link = overflow_[place].next;
       free_.push_back(place);
     }
   }

@@ -16,10 +16,12 @@
 namespace gpups::cache {
 
 // Which ranks have announced to use the rows of one table and home, for the policy: of kPolicyWindow steps, beginning
-// with the next one that is taken. For the thread that makes progress. Takes about 100 bytes of host memory for each
-// key.
+// with the next one that is taken. For the thread that makes progress.
 class KeyUses {
  public:
+  // Host memory of a key, with the index. Each 10 users beyond the first 10 take 48 bytes more.
+  static constexpr std::size_t kBytesOfKey = 100;
+
   KeyUses() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
 
   // Adds a batch that uses each key. keys: (n), distinct, on the host. REQUIRES: step < next step + kPolicyWindow.
@@ -39,9 +41,9 @@ class KeyUses {
   // Some users of one key: in the low 16 bits the rank; in the others, bit i for steps of which the remainder by 16 is
   // i.
   struct Users {
-    std::uint32_t ranks[10];
+    std::uint32_t packed[10];
     std::uint32_t count = 0;
-    std::uint32_t next = kEnd;  // more users in more_, or kEnd
+    std::uint32_t next = kEnd;  // more users in overflow_, or kEnd
   };
   // In one cache line.
   struct alignas(64) KeyRecord {
@@ -50,14 +52,14 @@ class KeyUses {
     Users users;
   };
   void add_use(Users& first, Clock step, Rank reader);
-  std::uint32_t add_more(std::uint32_t next);
+  std::uint32_t add_overflow(std::uint32_t next);
   void take_users(Users& first, Clock step, std::vector<RowUser>& users);
 
   Stream host_;
   kernels::KeyIndex index_;
   std::vector<KeyRecord> records_;  // by the key's number in the index
-  std::vector<Users> more_;
-  std::vector<std::uint32_t> free_;                      // of more_: those without users
+  std::vector<Users> overflow_;
+  std::vector<std::uint32_t> free_;                      // of overflow_: those without users
   std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <string>
-#include <tuple>
 
 #include "gpups/error.hpp"
 #include "kernels/hash.hpp"
@@ -71,10 +70,10 @@ class CheapestOwner {
     double sent = 0;  // from a step on, if the rank owns the row in it, with the cheapest later owners
   };
 
-  // The same for the owner and one other rank that uses the row now, as most rows have: here the difference of what the
-  // two send is enough.
+  // The same for the owner and one other rank, which uses the row now. The difference of their costs decides, so this
+  // needs no array of costs.
   Rank cheaper_of_two(std::uint32_t steps) const {
-    auto const& [owner, other] = std::tie(candidates_[0].user, candidates_[1].user);
+    RowUser const &owner = candidates_[0].user, &other = candidates_[1].user;
     double const use = bytes_.read + bytes_.update;
     double more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
     for (std::uint32_t left = steps; left != 0;) {

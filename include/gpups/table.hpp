@@ -154,8 +154,8 @@ struct TableOptions {
   // Capacity of the key dictionaries, in keys. A key in a dictionary is sent as one or two bytes instead of eight. For
   // each other rank, a rank has one dictionary of sent keys and one of received keys; the dictionaries of all ranks
   // share the capacity evenly. Keys that were not used recently are replaced. Uses up to 50 bytes of host memory per
-  // key, allocated as keys are added. If rows move, homes and owners have as many dictionaries again, of the keys of
-  // rows that are away. 0: keys are always sent as 8 bytes.
+  // key, allocated as keys are added. If rows are away from their homes, homes and owners have as many dictionaries
+  // again, of the keys of these rows. 0: keys are always sent as 8 bytes.
   std::size_t dictionary_keys = std::size_t{1} << 20;
 };
 

@@ -53,12 +53,14 @@ struct Hand {
 
 // The local hands of a step.
 struct LocalHands {
-  std::uint64_t share;          // of all hands, in units of 2^-16
-  std::uint64_t factor, shift;  // of the shuffles of all parts; a prime that is no divisor of the size of a part
-  std::uint64_t triples;        // that draw from one part
+  std::uint64_t share;    // of all hands, in units of 2^-16
+  std::uint64_t offset;   // below 2^16: which hands are local differs by step
+  std::uint64_t factor;   // of the shuffles of all parts: a prime that is no divisor of the size of a part
+  std::uint64_t shift;    // of them
+  std::uint64_t triples;  // at most as many draw from one part
 
   // Returns how many of the first `hands` hands are local.
-  GPUPS_FN std::uint64_t among(std::uint64_t hands) const { return hands * share >> 16; }
+  GPUPS_FN std::uint64_t among(std::uint64_t hands) const { return (hands * share + offset) >> 16; }
 };
 
 inline LocalHands local_hands(DealNegatives const& g) {
@@ -69,9 +71,13 @@ inline LocalHands local_hands(DealNegatives const& g) {
   auto const share = static_cast<std::uint64_t>(std::lround(g.local * 0x1p16F));
   // Large enough that its remainders by the sizes of small parts are random.
   std::uint64_t const least = std::max(std::uint64_t{g.entities.size()}, std::uint64_t{1} << 20);
-  return {share, prime_above(least + (random.word[0] * least >> 32)),
-          std::uint64_t{random.word[1]} << 32 | random.word[2],
-          (g.batch_triples * share / (g.part_offsets.size() - 1) >> 16) + 1};
+  // The first and the last hand of a part can have triples of other parts, too, and the share is of all parts.
+  std::uint64_t const of_part = g.batch_triples * share / (g.part_offsets.size() - 1) >> 16;
+  return {.share = share,
+          .offset = random.word[3] & 0xFFFF,
+          .factor = prime_above(least + (random.word[0] * least >> 32)),
+          .shift = std::uint64_t{random.word[1]} << 32 | random.word[2],
+          .triples = of_part + 2 * kHandTriples};
 }
 
 // Returns the hand of triple i if it draws from its part, and `hand`, of all entities, if not.

@@ -35,8 +35,8 @@ struct DealNegatives {
   std::uint32_t negatives;            // for the object; as many are drawn for the subject; at least 1
   std::uint32_t reuse;                // 1 .. kHandTriples, see hand_size()
   View<Key const> entities;           // (1 .. 2^32), in an order that does not depend on their properties
-  // The share of local hands, 0 .. 1. If a part has fewer entities than a triple draws, the entities repeat; if it has
-  // none, its triples draw from all entities.
+  // The share of local hands, 0 .. 1: their entities are of the triple's part. If a part has fewer entities than a
+  // triple draws, the entities repeat; if it has none, its triples draw from all entities.
   float local = 0;
   View<std::uint32_t const> parts = {};  // (n): the part of each triple; for local hands only, as the next two
   View<Key const> by_part = {};          // the entities, those of part 0 first; within a part, as `entities`

@@ -59,7 +59,7 @@ GPUPS_FN inline void store_bytes(std::uint64_t x, std::uint8_t* to) {
 }
 // Loads W bytes. `end`: the end of the row. A GPU loads the aligned words that have the bytes, one or two, and loads
 // single bytes only if a word would extend past the end: with a load for each byte, a warp would access each sector W
-// times.
+// times. REQUIRES: the memory of the row begins at an aligned word, as that of every Array.
 template <std::size_t W>
 GPUPS_FN inline std::int64_t load_bytes(std::uint8_t const* from, [[maybe_unused]] std::uint8_t const* end) {
   std::uint64_t x = 0;

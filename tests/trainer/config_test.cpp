@@ -313,15 +313,6 @@ TEST(Config, ErrorNamesUnquotedStrings) {
   expect_error([] { parse("[gradient_compression]\ncodec =\n"); }, {"run.toml:2", "not TOML"});
 }
 
-TEST(Config, RejectsPoliciesForRowsThatDoNotMove) {
-  for (char const* section : {"[gradient_compression]\ncodec = 'fp16'\n", "[refresh_compression]\nage_max = 5\n"}) {
-    std::string const compressed = section;
-    expect_error([&] { parse(compressed + "[placement]\npolicy = 'adaptive'\n"); },
-                 {"placement.policy is \"adaptive\"", "do not move"});
-    EXPECT_EQ(parse(compressed + "[placement]\npolicy = 'static'\n").placement.policy, "static");
-  }
-}
-
 TEST(Config, MisplacedKeyErrorNamesItsSection) {
   expect_error(
       [] { parse("[refresh_compression]\ntop_k = 3\n"); },

@@ -67,8 +67,9 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
 
 // Homes know of batches as far ahead as they are prepared, but keep uses of 16 steps only.
 TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
-  auto const announced_bytes = [](std::vector<SettingOverride> const& settings, int ranks = 2) {
-    BatchPart const part{.entries = 5000, .rows = 1000, .table = {.dim = 16}, .entry_bytes = 12};
+  auto const announced_bytes = [](std::vector<SettingOverride> const& settings, int ranks = 2,
+                                  TableOptions const& table = {.dim = 16}) {
+    BatchPart const part{.entries = 5000, .rows = 1000, .table = table, .entry_bytes = 12};
     MemoryPlan plan;
     add_batches(plan, {&part, 1}, sizes(settings, 1000000, ranks), Device::host(), "");
     std::uint64_t bytes = 0;
@@ -80,6 +81,10 @@ TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 4 + 100));
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=19"}),
             20U * 1000 * 8 + 16U * 1000 * (4 + 100));
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, {.dim = 16, .expected_rows = 4000}),
+            16U * 1000 * (8 + 4) + 2000 * 100);
+  TableOptions const compressed{.dim = 16, .gradient_compression = {.codec = RowCodec::kHalf}};
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, compressed), 16U * 1000 * 8);
 }
 
 // Replicas that the table keeps anyway are part of its own memory.

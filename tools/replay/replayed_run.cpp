@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cache/placement/directory.hpp"
+#include "cache/placement/key_uses.hpp"
 #include "cache/store/memory_plan.hpp"
 #include "gpups/store.hpp"
 #include "kernels/check.hpp"
@@ -11,7 +12,6 @@
 namespace gpups::tools {
 namespace {
 
-constexpr std::size_t kBytesOfKey = 100;     // see cache/placement/key_uses.hpp
 constexpr std::int64_t kLeastLookahead = 2;  // with which batches are in time
 constexpr std::uint64_t kStepsKept = 4;      // replicas of these steps are kept at least
 
@@ -36,7 +36,7 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
       of_rank.rows += without;
       of_rank.replicas += bytes_of_rows(tables[t].options, rows, between + of_step, ranks) - without;
       of_rank.directory += cache::Directory::bytes_for(kept.away[rank]);
-      of_rank.uses += kept.keys[rank] * kBytesOfKey;
+      of_rank.uses += kept.keys[rank] * cache::KeyUses::kBytesOfKey;
     }
     most.rows = std::max(most.rows, of_rank.rows);
     most.replicas = std::max(most.replicas, of_rank.replicas);

@@ -39,7 +39,7 @@ struct GraphModelOptions {
   // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;
   // The share of negatives that a microbatch draws from the entities of the part with its number. For sampling "triple"
-  // it is the share of groups of 16 triples that draw there. No effect without a placement.
+  // it is the share of hands of 16 triples that draw there (see deal_negatives.hpp). No effect without a placement.
   float local_negatives = 0;
   float l2 = 0;            // weight of the squared norm of the rows of a positive triple
   float n3 = 0;            // weight of the sum of cubed moduli of the rows of a positive triple

@@ -108,6 +108,26 @@ TEST_P(LocalHandsOnDevice, AreTheRequestedShareOfAllHands) {
   }
 }
 
+// So that no part has only local negatives, or none, if it has few hands.
+TEST_P(LocalHandsOnDevice, DifferByStep) {
+  Stream stream(GetParam(), 2);
+  std::vector<int> local_steps(8);
+  constexpr int kSteps = 100;
+  for (int step = 0; step < kSteps; ++step) {
+    DealtBatch const batch{
+        .part_sizes = std::vector<std::uint64_t>(8, 50), .triples = 128, .local = 0.25F, .clock = Clock{step}};
+    auto const triples = batch.deal(stream);
+    for (std::uint32_t hand = 0; hand < 8; ++hand) {
+      bool local = true;
+      for (std::uint32_t i = 16 * hand; i < 16 * (hand + 1); ++i) {
+        for (std::uint64_t const entity : triples[i]) local = local && batch.shares_part(entity, i);
+      }
+      local_steps[hand] += local ? 1 : 0;
+    }
+  }
+  for (int const steps : local_steps) EXPECT_NEAR(steps, kSteps / 4, 16);
+}
+
 TEST_P(LocalHandsOnDevice, DrawFromAllEntitiesIfThePartIsEmpty) {
   Stream stream(GetParam(), 2);
   DealtBatch batch{.part_sizes = {70, 0, 80, 0}};

@@ -2,6 +2,7 @@
 // Runs whose rows move have the bits of one rank, for each kind of data.
 #include <gtest/gtest.h>
 
+#include "tests/support/expect_error.hpp"
 #include "tests/trainer/click/click_train_fixture.hpp"
 #include "tests/trainer/train_fixture.hpp"
 #include "trainer/random.hpp"
@@ -46,6 +47,17 @@ TEST_F(MovingGraphs, StalenessSendsLessAndLearns) {
   EXPECT_LT(stale.at("loss").get<double>(), first_loss);
   EXPECT_NE(stale.at("table_hash"), sync.at("table_hash"));
   EXPECT_EQ(stale.at("remote_home_keys"), sync.at("remote_home_keys")) << "the batches are the same";
+}
+
+TEST_F(MovingGraphs, RejectsPoliciesForRowsThatDoNotMove) {
+  for (std::string const compression :
+       {"gradient_compression.codec=fp16", "gradient_compression.top_k=2", "refresh_compression.age_max=5"}) {
+    test::expect_error(
+        [&] {
+          run("compressed", {"run.ranks=2", "placement.policy=adaptive", compression});
+        },
+        {"placement.policy is \"adaptive\"", "do not move"});
+  }
 }
 
 TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {

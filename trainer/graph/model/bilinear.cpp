@@ -87,7 +87,11 @@ GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatch
   auto const [entries, sources] = sizes(samples, microbatches);
   // Neighbouring triples share negatives, see deal_negatives().
   std::size_t const negatives = entries - 2 * samples;
-  std::size_t const drawn = shared_ ? negatives : negatives / options_.negative_reuse + 1;
+  std::size_t drawn = shared_ ? negatives : negatives / options_.negative_reuse + 1;
+  // Where microbatches meet, triples of both draw local negatives of their own.
+  if (!shared_ && options_.local_negatives > 0) {
+    drawn += 2 * microbatches * (2 * options_.negatives * kernels::kHandTriples / options_.negative_reuse + 1);
+  }
   std::uint64_t floats = sources * row_stride(options_.dim) + (shared_ ? 0 : entries);
   if (own_relation_sources()) floats += samples * row_stride(relation_dim(algebra_, options_.dim));
   if (shared_) floats += shared_scratch_size(samples, microbatches);
