@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goals of placement: equal bits, the bytes between ranks by policy and staleness, and late fetches."""
+import json
+
 from cluster_jobs import mpirun, need
-from goal import Goal, all_equal, at_least, each_at_most, none, reported, summary
+from goal import Goal, all_equal, at_least, at_most, each_at_most, none, reported, summary
 from goals_processes import by_mpirun, command_of
 from goals_slice import kge100k
 
@@ -13,6 +15,7 @@ LARGE_STATE = ("adagrad", "adam")
 # By staleness: steps until leases begin and end at the same rate, and the most MB.
 STALENESS = {10: ({"warm-up": 22, "steps": 22}, 6.0), 100: ({"warm-up": 110, "steps": 101}, 3.6)}
 KGE_MB_MAX, KGE_SPEED_MIN = 70, 500_000
+SPEED_RUNS, RELOCATION_MS_MAX = 5, 3
 # AdaPM, which the goal is compared with, draws all its negatives from local rows.
 LOCAL = {"placement.initial": "graph", "model.local_negatives": .5}
 
@@ -77,6 +80,12 @@ def processes(bench):
     return found | {"MB, adaptive / static": [adaptive / static]}
 
 
+def relocation(bench):
+    need(mpirun)
+    command = [bench.program("relocate_rows")]
+    return {"ms": [json.loads(by_mpirun(bench, 2, command)[0])["ms"] for _ in range(SPEED_RUNS)]}
+
+
 def process_limits():
     limits = {"table_hash": all_equal(), "table_hash, local negatives": all_equal()}
     for name in ("", ", local negatives"):
@@ -104,4 +113,6 @@ GOALS = [
     Goal("kge100k", "kge100k in two processes, 2 epochs: equal bits, fewer bytes with adaptive, and with half of the "
          f"negatives local {KGE_SPEED_MIN:,} triples/s and {KGE_MB_MAX} MB per rank with adaptive", processes,
          process_limits()),
+    Goal("relocation", f"10,000 rows of 256 bytes move from one process to another in {RELOCATION_MS_MAX} ms",
+         relocation, {"ms": at_most(RELOCATION_MS_MAX)}),
 ]
