@@ -51,7 +51,7 @@ TEST_F(MovingGraphs, StalenessSendsLessAndLearns) {
 
 TEST_F(MovingGraphs, RejectsPoliciesForRowsThatDoNotMove) {
   for (std::string const compression :
-       {"gradient_compression.codec=fp16", "gradient_compression.top_k=2", "refresh_compression.age_max=5"}) {
+       {"gradient_compression.codec=float16", "gradient_compression.top_k=2", "refresh_compression.age_max=5"}) {
     test::expect_error(
         [&] {
           run("compressed", {"run.ranks=2", "placement.policy=adaptive", compression});
