@@ -16,7 +16,7 @@
 namespace gpups::cache {
 namespace {
 
-// Returns whether a row goes to rank `a` rather than `b` if both are as good. Different rows go to different ranks.
+// Returns whether a row goes to rank `a` rather than `b` if both are as good. The order of ranks differs by row.
 bool comes_first(Key key, Rank a, Rank b) {
   auto const order = [key](Rank rank) { return kernels::mix(number(key) ^ kernels::mix(number(rank) + 1)); };
   return order(a) < order(b);

@@ -84,7 +84,8 @@ class ZipfKeys(unittest.TestCase):
 
     def test_rejects_what_it_cannot_do(self):
         for words, arguments in (("'lazy'", ("--policy", "lazy")), ("exponent", ("--exponent", 1)),
-                                 ("--ranks", ("--ranks", 1)), ("rank-0.trace", ("--trace", "nowhere"))):
+                                 ("use one of sgd, ", ("--optimizer", "lazy")), ("--ranks", ("--ranks", 1)),
+                                 ("rank-0.trace", ("--trace", "nowhere"))):
             code, _, errors = replay(*arguments)
             self.assertEqual(code, 2)
             self.assertIn(words, errors)

@@ -17,14 +17,21 @@ CLI::Option* number_option(CLI::App& app, char const* name, T& to, double least,
   return app.add_option(name, to, what)->check(CLI::Range(least, most))->capture_default_str();
 }
 
+Optimizer::Kind optimizer_kind(std::string const& name) {
+  static std::map<std::string, Optimizer::Kind> const kinds{{"sgd", Optimizer::Kind::kSgd},
+                                                            {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
+                                                            {"adagrad", Optimizer::Kind::kAdagrad},
+                                                            {"adam", Optimizer::Kind::kAdam}};
+  auto const found = kinds.find(name);
+  GPUPS_REQUIRE(found != kinds.end(), "--optimizer is '{}' (unknown): use one of sgd, rowwise_adagrad, adagrad, adam",
+                name);
+  return found->second;
+}
+
 void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
-  std::map<std::string, Optimizer::Kind> const optimizers{{"sgd", Optimizer::Kind::kSgd},
-                                                          {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
-                                                          {"adagrad", Optimizer::Kind::kAdagrad},
-                                                          {"adam", Optimizer::Kind::kAdam}};
-  app.add_option("--optimizer", o.optimizer,
-                 "optimizer of the rows: sgd, rowwise_adagrad (default), adagrad or adam; not with --trace")
-      ->transform(CLI::CheckedTransformer(optimizers))
+  app.add_option_function<std::string>(
+         "--optimizer", [&o](std::string const& name) { o.optimizer = optimizer_kind(name); },
+         "optimizer of the rows: sgd, rowwise_adagrad (default), adagrad or adam; not with --trace")
       ->option_text("NAME")
       ->excludes(trace);
   number_option(app, "--batch", o.batch, 1, 1 << 20, "samples of a rank in a step")->excludes(trace);
