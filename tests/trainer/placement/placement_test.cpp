@@ -194,5 +194,28 @@ TEST(Placement, LocalNegativesOfTriplesAreOfTheMicrobatchsPart) {
   }
 }
 
+// Where microbatches meet, each has a hand of its own part, so a batch of small ones reads more entities.
+TEST(Placement, PlannedRowsHaveLocalNegativesOfAllMicrobatches) {
+  constexpr std::uint32_t kParts = 8, kTriples = 12, kEntities = 800;  // of a part
+  Vocabulary vocabulary{.entities = {}, .relations = {Key{1}}, .by_part = {}, .part_offsets = {0}};
+  TripleBatch batch{.clock = Clock{3}, .triples = {}, .sample_numbers = {}, .microbatches = {}, .batch_triples = 0};
+  for (std::uint32_t part = 0; part < kParts; ++part) {
+    for (std::uint32_t e = 0; e < kEntities; ++e) vocabulary.entities.push_back(Key{part * kEntities + e});
+    vocabulary.part_offsets.push_back(vocabulary.entities.size());
+    batch.microbatches.push_back({part, part * kTriples, kTriples});
+    for (std::uint32_t i = 0; i < kTriples; ++i) batch.sample_numbers.push_back(batch.batch_triples++);
+    batch.triples.insert(batch.triples.end(), kTriples, {0, 0, 1});
+  }
+  vocabulary.by_part = vocabulary.entities;
+  auto const model =
+      make_graph_model({.dim = 4, .negatives = 50, .sampling = "triple", .local_negatives = 1}, vocabulary);
+  Stream stream(Device::host());
+  auto const entries = model->prepare(stream, batch);
+  auto const keys = entries.parts[0].keys.view();
+  std::set<Key> const distinct(keys.begin(), keys.end());
+  EXPECT_LE(distinct.size(), model->sizes_of(kParts * kTriples, kParts).rows);
+  EXPECT_GT(distinct.size(), model->sizes_of(kParts * kTriples, 0).rows) << "the batch shows no difference";
+}
+
 }  // namespace
 }  // namespace gpups::trainer
