@@ -9,6 +9,7 @@ namespace gpups::cache {
 
 void RowClaims::add(Rank claimant, TableId table, std::vector<Key> const& keys) {
   auto& moves = moves_[table];
+  moves.reserve(moves.size() + keys.size());
   for (Key const key : keys) {
     auto const [place, added] = moves.try_emplace(key, Move{.to = claimant});
     if (!added) place->second.to = std::min(place->second.to, claimant);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "cache/placement/directory.hpp"
@@ -33,7 +33,7 @@ class RowClaims {
   struct Move {
     Rank to{}, from{};
   };
-  std::map<TableId, std::map<Key, Move>> moves_;
+  std::map<TableId, std::unordered_map<Key, Move>> moves_;
   bool decided_ = false;
 };
 

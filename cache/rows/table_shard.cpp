@@ -198,8 +198,12 @@ TableShard::RowChunk TableShard::wait_read(Stream& stream, View<std::uint32_t co
 
 void TableShard::wait_write(Stream& stream, RowChunk const& chunk) {
   Array<std::uint32_t> ids(stream.device(), chunk.rows());
-  wait_resolve(stream, chunk.keys, ids);
-  if (chunk.values.rows() > 0) {
+  if (chunk.values.rows() == 0) {
+    wait_resolve(stream, chunk.keys, ids);
+  } else {
+    memory::fill_bytes(stream, ids.data(), 0xFF, ids.bytes());  // kNoRow
+    MissingKeys const rows{{this, chunk.keys, ids}, chunk.rows()};
+    wait_insert(stream, {&rows, 1});
     kernels::scatter(stream, {.from = chunk.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
     kernels::scatter_column(stream, kernels::ScatterColumn<float>{chunk.state, ids, state_.ref()});
   }

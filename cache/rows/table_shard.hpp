@@ -290,7 +290,10 @@ class TableShard {
   // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
   static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
                                std::vector<std::uint32_t> const& missing);
-  // Reserves rows for the missing keys. tables: one list for each shard.
+  // Reserves rows without values for the missing keys, and returns their numbers for each shard. tables: one list for
+  // each shard.
+  static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<MissingKeys const> tables);
+  // The same with initial values and states.
   static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);
   // Returns arguments that set rows to initial values and states.
   kernels::InitRows init_new_rows(View<std::uint32_t const> ids);

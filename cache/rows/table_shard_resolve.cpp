@@ -91,17 +91,22 @@ std::optional<TableShard::RepeatedKey> TableShard::wait_repeated_key(Stream& str
   return std::nullopt;
 }
 
-void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> tables) {
+std::vector<Array<std::uint32_t>> TableShard::wait_insert(Stream& stream, std::span<MissingKeys const> tables) {
   std::vector<kernels::KeyIndex::Insertion> insertions;
   for (auto const& [of, count] : tables)
     insertions.push_back({&of.shard->index_, of.keys, of.ids, count, of.shard->options_.name});
-  auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
+  auto added = kernels::KeyIndex::wait_insert(stream, insertions);
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (!added[t].empty()) tables[t].of.shard->wait_make_room(stream);
+  }
+  return added;
+}
+
+void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> tables) {
+  auto const added = wait_insert(stream, tables);
   std::vector<kernels::InitRows> rows;
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (added[t].empty()) continue;
-    auto& shard = *tables[t].of.shard;
-    shard.wait_make_room(stream);
-    rows.push_back(shard.init_new_rows(added[t]));
+    if (!added[t].empty()) rows.push_back(tables[t].of.shard->init_new_rows(added[t]));
   }
   if (rows.empty()) return;
   kernels::init_rows(stream, rows);

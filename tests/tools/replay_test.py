@@ -64,6 +64,13 @@ class ZipfKeys(unittest.TestCase):
             step = line["link_ms"] + line["messages_ms"] + line["planning_ms"]
             self.assertAlmostEqual(line["samples_per_s"], 4 * 16 / step * 1e3, places=3)
 
+    def test_a_rank_with_a_larger_batch_receives_more(self):
+        for equal, larger in zip(self.lines("--ranks", 4), self.lines("--ranks", 4, "--first-batch", 64)):
+            self.assertGreater(larger["keys"], equal["keys"])
+            self.assertGreater(larger["imbalance_received"], 1.1)
+            step = larger["link_ms"] + larger["messages_ms"] + larger["planning_ms"]
+            self.assertAlmostEqual(larger["samples_per_s"], (64 + 3 * 16) / step * 1e3, places=3)
+
     def test_names_the_longest_part(self):
         slow = {"node": ("--ranks-of-node", 4, "--node-gb-per-s", 0.001),
                 "network": ("--ranks-of-node", 1, "--network-gb-per-s", 0.001),

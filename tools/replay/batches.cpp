@@ -22,13 +22,15 @@ class ZipfBatches : public ReplayBatches {
   }
   int default_ranks() const override { return 4; }
   std::int64_t default_lookahead() const override { return 10; }
-  double samples() const override { return static_cast<double>(o_.batch); }
+  double samples(int ranks) const override {
+    return static_cast<double>(first_batch() + static_cast<std::size_t>(ranks - 1) * o_.batch);
+  }
 
   std::vector<trainer::TracedPart> parts(std::uint32_t rank, std::int64_t step, int) const override {
     std::mt19937_64 random(static_cast<std::uint64_t>(step) << 32 | rank);
     // Popularity shifts: from some steps on, other keys are frequent.
     std::uint64_t const shift = o_.shift_every == 0 ? 0 : static_cast<std::uint64_t>(step / o_.shift_every) * 7919;
-    std::vector<Key> keys(o_.batch * o_.features);
+    std::vector<Key> keys((rank == 0 ? first_batch() : o_.batch) * o_.features);
     for (Key& key : keys) {
       bool const own = static_cast<double>(random() >> 11) * 0x1p-53 < o_.own;
       key = Key{(own ? std::uint64_t{rank} + 1 : 0) << 32 | (zipf_(random) + shift) % o_.values};
@@ -39,6 +41,8 @@ class ZipfBatches : public ReplayBatches {
   }
 
  private:
+  std::size_t first_batch() const { return o_.first_batch > 0 ? o_.first_batch : o_.batch; }
+
   ReplayCommand const& o_;
   trainer::Zipf zipf_;
 };
@@ -66,8 +70,8 @@ class TracedBatches : public ReplayBatches {
         ranks, recorded(), recorded(), recorded());
     return std::ssize(trace_.steps) / (ranks / recorded());
   }
-  double samples() const override {
-    return static_cast<double>(trace_.description.batch_size) / static_cast<double>(recorded());
+  double samples(int ranks) const override {
+    return static_cast<double>(trace_.description.batch_size) * ranks / recorded();
   }
 
   std::vector<trainer::TracedPart> parts(std::uint32_t rank, std::int64_t step, int ranks) const override {

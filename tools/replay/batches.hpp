@@ -27,8 +27,8 @@ class ReplayBatches {
   virtual std::int64_t default_lookahead() const = 0;
   // Returns the number of steps that these ranks can be replayed for. Throws Error if there are no batches for them.
   virtual std::int64_t steps(int /*ranks*/) const { return std::numeric_limits<std::int64_t>::max(); }
-  // Returns the samples of a rank in a step.
-  virtual double samples() const = 0;
+  // Returns the samples of all ranks in a step.
+  virtual double samples(int ranks) const = 0;
   // Returns the distinct keys of a rank's batch. REQUIRES: step < steps(ranks).
   virtual std::vector<trainer::TracedPart> parts(std::uint32_t rank, std::int64_t step, int ranks) const = 0;
 };

@@ -35,6 +35,9 @@ void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
       ->option_text("NAME")
       ->excludes(trace);
   number_option(app, "--batch", o.batch, 1, 1 << 20, "samples of a rank in a step")->excludes(trace);
+  app.add_option("--first-batch", o.first_batch, "samples of rank 0 in a step; default: as of the others")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes(trace);
   number_option(app, "--features", o.features, 1, 1024, "keys of a sample")->excludes(trace);
   number_option(app, "--values", o.values, 1, 1 << 30, "number of keys that batches are drawn from")->excludes(trace);
   number_option(app, "--dim", o.dim, 1, 65536, "numbers in a row")->excludes(trace);

@@ -21,6 +21,7 @@ struct ReplayCommand {
   // Keys with a Zipf distribution.
   Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
   std::size_t batch = 32, features = 26, values = 10000000, dim = 64;
+  std::size_t first_batch = 0;  // of rank 0; 0: as large as the others
   double exponent = 1.05, own = 0;
   std::int64_t shift_every = 0;
   // The model of a step's time.

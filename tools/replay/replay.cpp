@@ -33,7 +33,7 @@ void replay_all(ReplayCommand const& options) {
   for (int const ranks : all_ranks) {
     for (auto const& policy : options.policies) {
       auto const run = run_replay(options, *batches, placement_policy(policy), ranks);
-      auto const line = to_json(options, run, batches->samples());
+      auto const line = to_json(options, run, batches->samples(ranks));
       print_line(line);
       speeds[policy].push_back({ranks, line.at("samples_per_s")});
     }

@@ -84,7 +84,7 @@ nlohmann::ordered_json to_json(ReplayCommand const& o, ReplayedRun const& run, d
           {"link_ms", time.link * 1e3},
           {"messages_ms", time.messages * 1e3},
           {"planning_ms", time.planning * 1e3},
-          {"samples_per_s", samples * run.ranks / time.all()},
+          {"samples_per_s", samples / time.all()},
           {"limit", time.limit()}};
 }
 

@@ -31,7 +31,7 @@ struct ReplayedSpeed {
 constexpr double kGainLeast = 1.5;
 std::optional<int> scaling_end(std::span<ReplayedSpeed const> speeds);
 
-// Returns one line of the output. samples: of a rank in a step.
+// Returns one line of the output. samples: of all ranks in a step.
 nlohmann::ordered_json to_json(ReplayCommand const& options, ReplayedRun const& run, double samples);
 
 }  // namespace gpups::tools
