@@ -62,6 +62,13 @@ void RunFolder::write_summary(nlohmann::json const& summary) {
   write_whole("summary.json", summary.dump(2) + "\n");
 }
 
+bool RunFolder::has_result_of(std::int64_t steps) const {
+  std::ifstream in(path_ / "summary.json");
+  auto const summary = nlohmann::json::parse(in, nullptr, false);
+  return summary.is_object() && summary.value("finished", nlohmann::json()) == true &&
+         summary.value("steps", nlohmann::json()) == steps;
+}
+
 void RunFolder::write_whole(std::string const& name, std::string const& text) {
   fs::path const file = path_ / name, beside = path_ / (name + ".new");
   std::ofstream out(beside, std::ios::binary);

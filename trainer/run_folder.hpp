@@ -27,6 +27,8 @@ class RunFolder {
   void add_metrics(nlohmann::json const& line);
   // Writes summary.json atomically.
   void write_summary(nlohmann::json const& summary);
+  // Returns whether summary.json is that of a run which finished after `steps` steps.
+  bool has_result_of(std::int64_t steps) const;
 
  private:
   void write_whole(std::string const& name, std::string const& text);

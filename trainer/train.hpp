@@ -23,6 +23,7 @@ void require_memory_for(Config const& config, Data const& data, Group const& gro
 
 // Trains one rank of a group. Every rank calls it with the same arguments. Rank 0 writes the run's folder, and its
 // progress to stderr. Returns false if a signal ended the run early; the run is saved and can be resumed.
+// If a run is resumed that has finished, its files stay as they are.
 bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options);
 
 }  // namespace gpups::trainer

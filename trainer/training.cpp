@@ -114,13 +114,21 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                 "the tables of the checkpoint in {} are of step {}, and its trainer state is of step {} (they do not "
                 "match): use another checkpoint",
                 checkpoint_.string(), number(store().clock()), state_.clock);
-  if (is_root()) {  // last, so that a start that fails writes no files
-    folder_.emplace(options.folder);
-    folder_->write_config(resolved(config_));
-  }
+  if (is_root()) folder_.emplace(options.folder);  // last, so that a start that fails writes no files
+  had_finished_ = exists && wait_find_finished();
+  if (folder_ && !had_finished_) folder_->write_config(resolved(config_));
   if (!exists) return;
-  progress_.print(state_.clock < end_ ? fmt::format("resuming from step {}", state_.clock)
-                                      : fmt::format("training is already complete: step {} of {}", state_.clock, end_));
+  progress_.print(state_.clock < end_ && !had_finished_
+                      ? fmt::format("resuming from step {}", state_.clock)
+                      : fmt::format("training is already complete: step {} of {}", state_.clock, end_));
+  if (had_finished_) progress_.print("results in " + options.folder.string());
+}
+
+// Returns whether no step is left and rank 0 finds the result of the run.
+bool Training::wait_find_finished() {
+  if (state_.clock < end_ && !patience_over_) return false;
+  bool const found = folder_ && folder_->has_result_of(state_.clock);
+  return !store().wait_allgather(found ? "found" : "").front().empty();
 }
 
 MemoryPlan Training::memory_plan(Device device) {
@@ -374,6 +382,7 @@ void require_memory_for(Config const& config, Data const& data, Group const& gro
 
 bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options) {
   Training training(config, data, group, options);
+  if (training.had_finished()) return true;
   try {
     training.wait_train();
   } catch (GradientError const& error) {

@@ -25,6 +25,8 @@ class Training {
   // Restores the checkpoint if options.resume is set and there is one. Blocks. Collective.
   Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options);
 
+  // Returns whether the resumed run had finished before, so there is nothing to train and nothing to write.
+  bool had_finished() const { return had_finished_; }
   // Returns an error message with the names of the keys in it.
   std::string explain(std::string const& message) { return task().explain(message); }
   // Trains until the last step, or until the ranks stop because of a signal or of train.patience. Collective.
@@ -39,6 +41,7 @@ class Training {
   Store const& store() const { return session_->store; }
 
   void restore_or_begin(TrainOptions const& options, Group const& group);
+  bool wait_find_finished();
   void wait_print_locations(Group const& group);
   void after_step(Clock done, std::int64_t loss, std::size_t samples);
   Clock next_break() const;
@@ -80,7 +83,7 @@ class Training {
   double seconds_reported_ = 0;  // training time at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
   std::optional<Metrics> progressive_, valid_, test_;
-  bool patience_over_ = false, stopped_ = false;
+  bool had_finished_ = false, patience_over_ = false, stopped_ = false;
 };
 
 }  // namespace gpups::trainer

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -214,13 +217,39 @@ TEST_F(TrainTest, ResumesAfterStopSignal) {
   EXPECT_EQ(result(run("stopped", {"run.ranks=2"}, true)), result(whole));
 }
 
+// Returns the bytes of all files below a folder.
+std::map<std::string, std::string> files_below(std::filesystem::path const& folder) {
+  std::map<std::string, std::string> files;
+  for (auto const& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    files[entry.path().string()].assign(std::istreambuf_iterator<char>(in), {});
+  }
+  return files;
+}
+
+TEST_F(TrainTest, ResumeOfAFinishedRunChangesNoFile) {
+  Settings const settings{"train.steps=12", "run.ranks=2", "placement.policy=adaptive", "placement.trace_steps=5"};
+  auto const summary = run("run", settings);
+  auto const before = files_below(folder_.path() / "run");
+  Settings shorter = settings;
+  shorter[0] = "train.steps=9", shorter[1] = "run.ranks=3";
+  for (auto const& again : {settings, shorter}) {
+    EXPECT_EQ(run("run", again, true), summary);
+    EXPECT_EQ(files_below(folder_.path() / "run"), before);
+  }
+  // A run that was killed during its last evaluation has no result yet.
+  std::filesystem::remove(folder_.path() / "run" / "summary.json");
+  EXPECT_EQ(run("run", settings, true).at("test"), summary.at("test"));
+}
+
 TEST_F(TrainTest, PatienceEndsRunWithoutImprovement) {
   auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
   EXPECT_EQ(summary.at("steps"), 3 * 7);
   EXPECT_EQ(lines("run", "valid").size(), 3U);
   EXPECT_EQ(summary.at("finished"), true);
   // A run that ended by patience does not continue.
-  EXPECT_EQ(run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"}, true).at("steps"), 21);
+  EXPECT_EQ(run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"}, true), summary);
 }
 
 TEST_F(TrainTest, RejectsFolderOfAnotherRun) {
