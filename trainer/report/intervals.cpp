@@ -111,7 +111,7 @@ double HomeEstimate::sent(Counters const& counts) {
 
 std::optional<HomeEstimate> estimate_of(Counters const& counts) {
   double const rows = counts.of("remote_keys") - counts.of("moved_rows");
-  if (rows <= 0 || !counts.has("remote_home_keys")) return std::nullopt;
+  if (rows <= 0) return std::nullopt;
   return HomeEstimate{.bytes_per_row = exchanged(counts) / rows};
 }
 

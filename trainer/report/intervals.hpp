@@ -21,7 +21,6 @@ class Counters {
 
   // Returns a number; 0 if there is none.
   double of(std::string const& name) const;
-  bool has(std::string const& name) const { return numbers_.contains(name); }
   Counters& operator+=(Counters const& other);
   // Returns the difference to an earlier line. Counters restart when a run is resumed: then it is this line.
   Counters since(Counters const& earlier) const;

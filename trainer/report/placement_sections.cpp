@@ -31,13 +31,12 @@ std::string owners_plot(RunView const& view, std::vector<std::vector<double>> co
   return figure("Rows by owner", stack_plot(plot));
 }
 
-// Returns the owned rows at the end of each interval; nothing if a line has none.
+// Returns the owned rows at the end of each interval.
 std::vector<std::vector<double>> owned_rows(RunView const& view) {
   std::vector<std::vector<double>> owned;
   auto line = view.run.reports.begin();
   for (auto const& interval : view.intervals) {
     while (line->at("step").get<std::int64_t>() < interval.last) ++line;
-    if (!line->contains("owned_rows")) return {};
     owned.push_back(line->at("owned_rows").get<std::vector<double>>());
   }
   return owned;
@@ -92,7 +91,6 @@ std::string homes_curves(RunView const& view, HomeEstimate const& estimate) {
 // Returns why there is no comparison with rows at their homes; empty if there is one.
 std::string why_no_comparison(RunView const& view, bool has_estimate) {
   if (view.run.ranks() == 1) return "There is one rank, so every row is at its home.";
-  if (!view.total.has("remote_home_keys")) return "The lines of metrics.jsonl have no remote_home_keys.";
   bool const at_home =
       view.total.of("moved_rows") == 0 && view.total.of("remote_keys") == view.total.of("remote_home_keys");
   if (at_home) return "All rows were at their homes, so there is nothing to compare.";
@@ -161,8 +159,6 @@ PageSection owners_section(RunView const& view) {
   std::string body;
   if (view.run.ranks() == 1) {
     body = no_plot("", "There is one rank, which owns all rows.");
-  } else if (owned.empty()) {
-    body = no_plot("", "The lines of metrics.jsonl have no owned_rows.");
   } else if (all == 0) {
     body = no_plot("", "No rank owns a row yet.");
   } else {

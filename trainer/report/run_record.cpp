@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -31,20 +32,49 @@ void add(std::vector<json>& lines, json line) {
   lines.push_back(std::move(line));
 }
 
+bool is_number(json const& value) { return value.is_number(); }
+// Returns whether the value is an object or a list, and all of its elements are numbers.
+bool has_numbers(json const& value) {
+  return value.is_structured() && std::all_of(value.begin(), value.end(), is_number);
+}
+
+// A value that gpu_train writes.
+struct LineValue {
+  char const* key;
+  bool (*is_valid)(json const&);
+};
+constexpr LineValue kOfReports[] = {{"loss", is_number},         {"samples_per_s", is_number},
+                                    {"sent", has_numbers},       {"received", has_numbers},
+                                    {"owned_rows", has_numbers}, {"stage_seconds", has_numbers},
+                                    {"entries", is_number},      {"distinct_keys", is_number},
+                                    {"remote_keys", is_number},  {"remote_home_keys", is_number},
+                                    {"late_keys", is_number},    {"moved_rows", is_number}};
+
+// Returns what is wrong with a line that is a JSON object; nothing if gpu_train can have written it.
+std::string why_damaged(json const& line) {
+  if (!line.contains("step") || !line.at("step").is_number_integer() || step_of(line) < 1) return "it has no step";
+  if (line.contains("valid")) return line.at("valid").is_object() ? "" : "'valid' has a wrong type";
+  if (line.contains("progressive") || line.contains("rows_forgotten")) return "";
+  for (auto const& [key, is_valid] : kOfReports) {
+    if (!line.contains(key)) return fmt::format("'{}' is missing", key);
+    if (!is_valid(line.at(key))) return fmt::format("'{}' has a wrong type", key);
+  }
+  return line.value("pairs", json::array()).is_array() ? "" : "'pairs' has a wrong type";
+}
+
 void read_metrics(fs::path const& file, RunRecord& run) {
   std::ifstream in(file);
   GPUPS_REQUIRE(in.good(), "{} cannot be read (a report is made of its lines): give the folder of a run",
                 file.string());
   std::size_t line_number = 0;
-  std::optional<std::size_t> bad;
   for (std::string text; std::getline(in, text);) {
-    GPUPS_REQUIRE(!bad, "line {} of {} is no JSON object of a step (only the last line may be incomplete): remove it",
-                  *bad, file.string());
     ++line_number;
     auto line = object_in(text);
-    if (!line || !line->contains("step") || !line->at("step").is_number_integer()) {
-      bad = line_number;
-    } else if (line->contains("loss")) {
+    if (!line && in.eof()) break;  // the run is writing it, or was killed
+    std::string const damage = line ? why_damaged(*line) : "it is no JSON object";
+    GPUPS_REQUIRE(damage.empty(), "line {} of {} is damaged ({}): restore the file, or remove the line", line_number,
+                  file.string(), damage);
+    if (line->contains("loss")) {
       add(run.reports, std::move(*line));
     } else if (line->contains("valid")) {
       add(run.validations, std::move(*line));

@@ -25,7 +25,7 @@ struct RunRecord {
 };
 
 // Reads a run's folder. Skips the last line of metrics.jsonl if it is incomplete. Throws Error if a file is missing or
-// cannot be understood.
+// cannot be understood, with the number of the line in metrics.jsonl.
 RunRecord read_run(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer::report
