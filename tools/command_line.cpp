@@ -185,7 +185,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
       ->type_name("npy|flat");
   CLI::App* const report = app.add_subcommand("report", "Write plots of a run to an HTML file, and print its path");
   positional(*report, "RUN_FOLDER", line.run_folder, "Folder of a run, which may be in progress")->required();
-  positional(*report, "FILE", line.out, "File to write; default: report.html in the folder of the run");
+  positional(*report, "FILE", line.out, "File to write, or - for standard output; default: report.html in the folder");
   CLI::App* const doctor = app.add_subcommand(
       "doctor", "Check machine and configuration before a run, and print problems and how to solve them");
   positional(*doctor, "CONFIG", line.config, "Configuration of the run; default: check the machine only");

@@ -20,7 +20,9 @@ struct CommandLine {
   bool resume = false;
   std::string run_folder;  // of eval, nearest, predict, export and report
   std::string file;        // of predict
-  std::string out;         // of predict, export and report; empty: standard output, or a file in the run's folder
+  // Of predict, export and report; empty: standard output, or a file in the run's folder; of report, -: standard
+  // output.
+  std::string out;
   std::string format = "npy";
   std::string split = "test";
   std::vector<std::string> names;

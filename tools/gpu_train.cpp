@@ -122,6 +122,7 @@ void run_export(tools::CommandLine const& line) {
 
 void run_report(tools::CommandLine const& line) {
   require_one_process(line);
+  if (line.out == "-") return tools::print_result(trainer::report::page_of_folder(line.run_folder));
   tools::print_result(trainer::report::write_report(line.run_folder, line.out).string() + "\n");
 }
 

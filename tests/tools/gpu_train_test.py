@@ -110,8 +110,8 @@ class GpuTrain(unittest.TestCase):
 
     def test_writes_a_report_of_a_run(self):
         self.train("--run", "out")
-        self.assertEqual(self.run_it("report", "out").stdout, "out/report.html\n")
-        self.assertEqual(self.run_it("report", "out", "mine.html").stdout, "mine.html\n")
+        printed = [self.run_it("report", "out", *file).stdout for file in ((), ("mine.html",), ("-",))]
+        self.assertEqual(printed, ["out/report.html\n", "mine.html\n", (self.folder / "mine.html").read_text()])
         self.expect_one_line_error("nothing.html cannot be written", "report", "out", "missing/nothing.html")
 
     def test_converts_click_data(self):

@@ -65,17 +65,20 @@ std::string page_of(RunRecord const& run) {
   return page + "</main>\n</body>\n</html>\n";
 }
 
-fs::path write_report(fs::path const& folder, fs::path const& file) {
-  fs::path const out_path = file.empty() ? folder / "report.html" : file;
-  std::string page;
+std::string page_of_folder(fs::path const& folder) {
   try {
-    page = page_of(read_run(folder));
+    return page_of(read_run(folder));
   } catch (nlohmann::json::exception const& error) {
     throw Error(
         fmt::format("the metrics or the summary in {} have a value of a wrong type ({}): restore the files that "
                     "gpu_train wrote",
                     folder.string(), error.what()));
   }
+}
+
+fs::path write_report(fs::path const& folder, fs::path const& file) {
+  fs::path const out_path = file.empty() ? folder / "report.html" : file;
+  std::string const page = page_of_folder(folder);
   require_replaceable(out_path);
   std::ofstream out(out_path, std::ios::binary);
   out << page;

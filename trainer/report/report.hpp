@@ -12,6 +12,9 @@ namespace gpups::trainer::report {
 // Returns the page.
 std::string page_of(RunRecord const& run);
 
+// Returns the page of a run's folder. Throws Error if the folder has no run.
+std::string page_of_folder(std::filesystem::path const& folder);
+
 // Writes the page of a run's folder to `file`; if that is empty, to report.html in the folder. Returns the path. Throws
 // Error if the folder has no run, or if the file cannot be written.
 std::filesystem::path write_report(std::filesystem::path const& folder, std::filesystem::path const& file);
