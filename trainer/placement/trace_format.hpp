@@ -22,16 +22,17 @@ namespace gpups::trainer {
 static_assert(std::endian::native == std::endian::little, "numbers in the file are little-endian");
 
 constexpr char kTraceMagic[8] = {'g', 'p', 'u', 't', 'r', 'a', 'c', 'e'};
-constexpr std::uint32_t kTraceVersion = 1;
+constexpr std::uint32_t kTraceVersion = 2;
 
 // The first bytes of a file.
 struct TraceFileHeader {
   char magic[8] = {};
   std::uint32_t version = 0;
   std::uint32_t description_bytes = 0;
+  std::uint64_t rank = 0;
   std::uint64_t xxh3 = 0;  // of the description
 };
-static_assert(sizeof(TraceFileHeader) == 24);
+static_assert(sizeof(TraceFileHeader) == 32);
 
 // What precedes the parts of a step.
 struct TraceRecord {

@@ -53,22 +53,24 @@ struct RankTrace {
   std::vector<std::vector<TracedPart>> steps;
 };
 
-std::string description_of(TraceBytes& file) {
+std::string description_of(TraceBytes& file, int rank) {
   auto const header = file.take<TraceFileHeader>();
   GPUPS_REQUIRE(header && std::memcmp(header->magic, kTraceMagic, sizeof kTraceMagic) == 0,
                 "it is not a trace (its first bytes are others): give the folder of a run with placement.trace_steps");
   GPUPS_REQUIRE(header->version == kTraceVersion,
                 "it has format version {}, not {} (another version of gpups wrote it): record the trace again",
                 header->version, kTraceVersion);
+  GPUPS_REQUIRE(header->rank == static_cast<std::uint64_t>(rank),
+                "it has the keys of rank {} (the file was copied or renamed): record the trace again", header->rank);
   auto text = file.take(header->description_bytes);
   GPUPS_REQUIRE(text && kernels::checksum(text->data(), text->size()) == header->xxh3,
                 "its description has a wrong checksum (it was cut or changed): record the trace again");
   return *std::move(text);
 }
 
-RankTrace read_rank(fs::path const& path) {
+RankTrace read_rank(fs::path const& path, int number) {
   TraceBytes file(path);
-  RankTrace rank{.description = description_of(file), .steps = {}};
+  RankTrace rank{.description = description_of(file, number), .steps = {}};
   auto const description = TraceDescription::from_json(rank.description);
   while (auto const record = file.take<TraceRecord>()) {
     auto const step = description.first_step + static_cast<std::int64_t>(rank.steps.size());
@@ -83,9 +85,9 @@ RankTrace read_rank(fs::path const& path) {
   return rank;
 }
 
-RankTrace read_named(fs::path const& path) {
+RankTrace read_named(fs::path const& path, int rank) {
   try {
-    return read_rank(path);
+    return read_rank(path, rank);
   } catch (Error const& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
@@ -95,11 +97,11 @@ RankTrace read_named(fs::path const& path) {
 
 PlacementTrace read_placement_trace(fs::path const& folder) {
   auto const here = fs::exists(folder / "placement_trace") ? folder / "placement_trace" : folder;
-  std::vector<RankTrace> ranks{read_named(trace_file(here, 0))};
+  std::vector<RankTrace> ranks{read_named(trace_file(here, 0), 0)};
   PlacementTrace trace{.description = TraceDescription::from_json(ranks[0].description), .steps = {}};
   for (int rank = 1; rank < trace.description.ranks; ++rank) {
     auto const path = trace_file(here, rank);
-    auto const& other = ranks.emplace_back(read_named(path));
+    auto const& other = ranks.emplace_back(read_named(path, rank));
     GPUPS_REQUIRE(other.description == ranks[0].description,
                   "{} and {} are of different runs (their steps do not belong together): record the trace again",
                   trace_file(here, 0).string(), path.string());

@@ -42,6 +42,7 @@ TraceWriter::TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDe
   std::string const text = description.to_json();
   TraceFileHeader header{.version = kTraceVersion,
                          .description_bytes = static_cast<std::uint32_t>(text.size()),
+                         .rank = number(rank),
                          .xxh3 = kernels::checksum(text.data(), text.size())};
   std::copy_n(kTraceMagic, sizeof kTraceMagic, header.magic);
   file_.write(reinterpret_cast<char const*>(&header), sizeof header);

@@ -174,6 +174,12 @@ TEST_F(PlacementTraces, OfDifferentRunsAreRejected) {
   test::expect_error([&] { read(); }, {"rank-0.trace", "rank-1.trace", "different runs"});
 }
 
+TEST_F(PlacementTraces, OfAnotherRankAreRejected) {
+  recorded();
+  fs::copy_file(trace_file(traces(), 1), trace_file(traces(), 2), fs::copy_options::overwrite_existing);
+  test::expect_error([&] { read(); }, {"rank-2.trace", "keys of rank 1", "copied"});
+}
+
 TEST(TraceFormat, HasAnyKey) {
   std::string bytes;
   TracedPart const part{1, {Key{0}, Key{127}, Key{300}, Key{~std::uint64_t{0}}}};
