@@ -137,6 +137,18 @@ class TraceOfARun(unittest.TestCase):
         self.assertAlmostEqual(four["keys"], twelve["keys"])
         self.assertGreater(four["hit_rate"], twelve["hit_rate"])
 
+    def test_has_the_staleness_of_the_run(self):
+        subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", "stale", "--trace-placement", "--set",
+                        "placement.staleness=3"], cwd=self.folder, check=True, capture_output=True)
+        counts = {}
+        for given in ((), ("--staleness", 3), ("--staleness", 0)):
+            code, lines, errors = replay("--trace", self.folder / "stale", "--policy", "static", "--warm-up", 0, *given)
+            self.assertEqual(code, 0, errors)
+            counts[given] = (lines[0]["leased"], lines[0]["reads"])
+        self.assertEqual(counts[()], counts["--staleness", 3])
+        self.assertGreater(counts[()][0], 0)
+        self.assertEqual(counts["--staleness", 0][0], 0)
+
     def test_rejects_what_the_trace_cannot_give(self):
         for words, arguments in (("multiple of 4", ("--ranks", 6)), ("the trace has 24", ("--warm-up", 24)),
                                  ("the trace has 3", ("--ranks", 32, "--warm-up", 4)), ("--batch", ("--batch", 7))):

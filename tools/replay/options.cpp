@@ -58,9 +58,10 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
       ->option_text("NAME ...");
   auto* const trace = app.add_option(
       "--trace", o.trace, "folder of a run with placement.trace_steps; default: keys with a Zipf distribution");
-  app.add_option("--staleness", o.staleness, "steps by which reads may be behind, with as many copies as this needs")
-      ->check(CLI::Range(0, 65536))
-      ->capture_default_str();
+  app.add_option("--staleness", o.staleness,
+                 "steps by which reads may be behind, with as many copies as this needs; default: that of the trace, "
+                 "else 0")
+      ->check(CLI::Range(0, 65536));
   app.add_option("--lookahead", o.lookahead,
                  "steps that batches are prepared ahead; default: that of the trace, else 10")
       ->check(CLI::Range(2, 1000));

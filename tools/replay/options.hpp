@@ -15,9 +15,9 @@ namespace gpups::tools {
 struct ReplayCommand {
   std::vector<int> ranks;  // empty: the ranks of the trace, else 4
   std::vector<std::string> policies{"static", "adaptive"};
-  std::string trace;                             // folder; empty: keys with a Zipf distribution
-  std::optional<std::int64_t> lookahead, steps;  // default: those of the trace, else 10 and 4
-  std::int64_t warm_up = 12, staleness = 0;
+  std::string trace;                                        // folder; empty: keys with a Zipf distribution
+  std::optional<std::int64_t> lookahead, staleness, steps;  // default: those of the trace, else 10, 0 and 4
+  std::int64_t warm_up = 12;
   // Keys with a Zipf distribution.
   Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
   std::size_t batch = 32, features = 26, values = 10000000, dim = 64;

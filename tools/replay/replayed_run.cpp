@@ -73,7 +73,7 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,
                                                 .lookahead = plans ? lookahead : kLeastLookahead,
-                                                .staleness = o.staleness};
+                                                .staleness = o.staleness.value_or(batches.default_staleness())};
   for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
   cache::PlacementReplay replay(options);
 

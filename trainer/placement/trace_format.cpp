@@ -44,8 +44,9 @@ std::string TraceDescription::to_json() const {
                    {"optimizer", static_cast<int>(tables[t].optimizer.kind)},
                    {"moves", bool{moves[t]}}});
   }
-  return nlohmann::json{{"ranks", ranks},           {"first_step", first_step}, {"lookahead", lookahead},
-                        {"batch_size", batch_size}, {"home_hash", home_hash()}, {"tables", all}}
+  return nlohmann::json{{"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},
+                        {"staleness", staleness}, {"batch_size", batch_size}, {"home_hash", home_hash()},
+                        {"tables", all}}
       .dump();
 }
 
@@ -57,6 +58,7 @@ TraceDescription TraceDescription::from_json(std::string const& text) {
     TraceDescription trace{.ranks = json.at("ranks"),
                            .first_step = json.at("first_step"),
                            .lookahead = json.at("lookahead"),
+                           .staleness = json.at("staleness"),
                            .batch_size = json.at("batch_size")};
     for (auto const& table : json.at("tables")) {
       TableOptions options{.name = table.at("name"), .dim = table.at("dim")};

@@ -48,6 +48,7 @@ struct TraceDescription {
   int ranks = 0;
   std::int64_t first_step = 0;
   std::int64_t lookahead = 0;
+  std::int64_t staleness = 0;
   std::int64_t batch_size = 0;         // samples of all ranks in a step
   std::vector<TableOptions> tables{};  // name, dim, value_type and optimizer.kind; with compression, rows do not move
   std::vector<bool> moves{};           // whether rows of the table may move

@@ -15,6 +15,7 @@ TraceDescription describe_trace(Store const& store, std::size_t tables, TrainCon
   TraceDescription description{.ranks = store.ranks(),
                                .first_step = number(store.clock()),
                                .lookahead = train.lookahead,
+                               .staleness = store.options().staleness,
                                .batch_size = train.batch_size};
   for (std::uint32_t t = 0; t < tables; ++t) {
     auto const& table = store.table(TableId{t});

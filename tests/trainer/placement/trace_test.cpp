@@ -89,13 +89,15 @@ TEST_F(PlacementTraces, ReplayMovesTheRowsOfTheRun) {
 }
 
 TEST_F(PlacementTraces, DescribeTheRun) {
-  recorded({"model.dim=8", "model.value_type=bfloat16", "optimizer.kind=adam", "placement.trace_steps=5"});
+  recorded({"model.dim=8", "model.value_type=bfloat16", "optimizer.kind=adam", "placement.trace_steps=5",
+            "placement.staleness=3"});
   auto const trace = read();
   EXPECT_EQ(trace.steps.size(), 5U);
   auto const& about = trace.description;
   EXPECT_EQ(about.ranks, 4);
   EXPECT_EQ(about.first_step, 0);
   EXPECT_EQ(about.lookahead, 20);
+  EXPECT_EQ(about.staleness, 3);
   EXPECT_EQ(about.batch_size, 64);
   ASSERT_EQ(about.tables.size(), 2U);
   EXPECT_EQ(about.tables[0].dim, 8U);
