@@ -127,7 +127,10 @@ void PlacementReplay::keep(TableState& table, Key key, RowState& row, Rank owner
 void PlacementReplay::advance(std::size_t table, ReplayedStep& step) {
   auto& state = tables_[table];
   take_largest(state.most.keys, state.now.keys);
-  for (auto const& [reader, leases] : state.leases) state.now.leases[number(reader)] = leases.size();
+  for (auto& [reader, leases] : state.leases) {
+    leases.complete(next_);
+    state.now.leases[number(reader)] = leases.size();
+  }
   take_largest(state.most.leases, state.now.leases);
   if (auto const leased = state.leased.extract(next_); !leased.empty()) {
     step.leased += leased.mapped();

@@ -21,7 +21,12 @@ ReplicaUse ReplicaLeases::refresh(std::uint32_t id, Clock step, std::size_t leas
   if (record.leased) --leases_;
   bool const leased = leases_ < (is_known ? leases_max : leases_max / 4 * 3);
   leases_ += leased ? 1 : 0;
-  record = {.refreshed = step, .occurrences = 0, .waiting_uses = 0, .leased = leased};
+  record = {.refreshed = step,
+            .leased_until = leased ? step + staleness_ : record.leased_until,
+            .occurrences = 0,
+            .waiting_uses = 0,
+            .leased = leased,
+            .has_key = true};
   ended_[step + staleness_ + 1].push_back(id);
   return leased ? ReplicaUse::kRefreshAndLease : ReplicaUse::kRefresh;
 }
@@ -76,7 +81,6 @@ void ReplicaLeases::take_overdue(Clock step, std::size_t leases_max, std::vector
 
 std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all, std::size_t leases_max) {
   std::vector<DueRow> due;
-  std::vector<std::uint32_t> unused;
   while (!ended_.empty() && ended_.begin()->first <= step) {
     auto const [end, ids] = std::move(*ended_.begin());
     ended_.erase(ended_.begin());
@@ -87,12 +91,11 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
         take(id, step, leases_max, due);
       } else {
         if (record.leased) --leases_;
-        record = {};
-        unused.push_back(id);
+        record = {.leased_until = record.leased_until, .has_key = true};
+        unused_[end].push_back(id);
       }
     }
   }
-  index_.wait_erase_ids(host_, View<std::uint32_t const>(unused));
   take_overdue(step, leases_max, due);
   for (std::uint32_t id = 0; all && id < records_.size(); ++id) {
     if (records_[id].waiting_uses > 0) take(id, step, leases_max, due);
@@ -112,13 +115,26 @@ void ReplicaLeases::record_applied(View<Key const> keys, std::span<std::uint32_t
   }
 }
 
+void ReplicaLeases::complete(Clock step) {
+  std::vector<std::uint32_t> erased;
+  for (; !unused_.empty() && unused_.begin()->first <= step + 1; unused_.erase(unused_.begin())) {
+    for (auto const id : unused_.begin()->second) {
+      auto& record = records_[id];
+      if (!record.has_key || record.refreshed >= Clock{0} || record.leased_until > step) continue;
+      record = {};
+      erased.push_back(id);
+    }
+  }
+  index_.wait_erase_ids(host_, View<std::uint32_t const>(erased));
+}
+
 std::vector<std::uint32_t> ReplicaLeases::leased_at(View<Key const> keys, Clock step) const {
   std::vector<std::uint32_t> ids(keys.size()), places;
   index_.find(host_, keys, {ids.data(), ids.size(), Device::host()});
   for (std::uint32_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == kernels::kNoRow) continue;
     auto const& record = records_[ids[i]];
-    if (record.leased && record.refreshed + staleness_ >= step) places.push_back(i);
+    if (record.leased_until >= step) places.push_back(i);
   }
   return places;
 }
@@ -135,6 +151,7 @@ void ReplicaLeases::clear() {
   index_ = kernels::KeyIndex(Device::host(), 0, kernels::Growth::kByMoving);
   records_.clear();
   ended_.clear();
+  unused_.clear();
   leases_ = 0;
 }
 

@@ -188,6 +188,7 @@ BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::st
 
 void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
   auto& stream = state_.stream;
+  for (auto& [table, of_table] : leases_) of_table.complete(clock);
   auto const node = batches_.extract(clock);
   if (node.empty()) return;
   auto& divided = node.mapped();

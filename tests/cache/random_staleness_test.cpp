@@ -138,6 +138,21 @@ TEST(RandomStaleness, SmallBudgetsOfReplicasAreKept) {
   }
 }
 
+// Batches are planned so far ahead that leases have ended in the plan when their rows leave.
+TEST(RandomStaleness, ShortLeasesAreKeptWhenRowsLeave) {
+  for (auto const policy : {PlacementPolicy::kRelocate, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+    for (std::int64_t const staleness : {1, 2}) {
+      train_randomly(Group::threads(3), {.policy = policy,
+                                         .staleness = staleness,
+                                         .lookahead = 8,
+                                         .steps = 120,
+                                         .keys = 100,
+                                         .replica_fraction = .01,
+                                         .table = {.expected_rows = 300}});
+    }
+  }
+}
+
 TEST(RandomStaleness, RowsMayBeCompressedOrShort) {
   RowCompression const half{.codec = RowCodec::kHalf};
   train_randomly(Group::threads(3), {.table = {.expected_rows = 4096, .gradient_compression = half}});

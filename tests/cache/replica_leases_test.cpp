@@ -63,6 +63,25 @@ TEST(ReplicaLeases, GradientsAreDueAfterTheLease) {
   EXPECT_EQ(steps.plan(5, {1, 2}), "lR") << "the due refresh began a lease";
 }
 
+TEST(ReplicaLeases, AreKnownUntilTheirLastStepIsComplete) {
+  PlannedSteps steps;
+  auto const leased_at = [&](std::int64_t step) {
+    return steps.leases.leased_at(View<Key const>(std::vector{Key{1}, Key{2}}), Clock{step});
+  };
+  using Places = std::vector<std::uint32_t>;
+  EXPECT_EQ(steps.plan(0, {1, 2}), "RR");
+  EXPECT_EQ(steps.due(9), Keys{}) << "both leases have ended in the plan";
+  steps.leases.complete(Clock{2});
+  EXPECT_EQ(leased_at(3), (Places{0, 1}));
+  EXPECT_EQ(steps.plan(9, {1}, 0), "r") << "has no new lease";
+  EXPECT_EQ(leased_at(3), (Places{0, 1}));
+  steps.leases.complete(Clock{3});
+  EXPECT_EQ(leased_at(4), Places{});
+  EXPECT_EQ(steps.due(20), Keys{});
+  steps.leases.complete(Clock{20});
+  EXPECT_EQ(steps.plan(21, {1, 2, 3}), "RRR");
+}
+
 TEST(ReplicaLeases, OccurrencesAreCountedWithTheNextRefresh) {
   PlannedSteps steps;
   for (std::int64_t step = 0; step < 4; ++step) steps.plan(step, {1});
