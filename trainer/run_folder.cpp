@@ -5,6 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "kernels/check.hpp"
@@ -14,12 +18,27 @@ namespace gpups::trainer {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Removes the end of a line that a run could not write whole, because it was killed or the disk was full.
+void remove_incomplete_line(fs::path const& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return;
+  std::ifstream in(file, std::ios::binary);
+  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  std::size_t const end = text.rfind('\n') + 1;  // 0 if there is none
+  if (end < text.size()) fs::resize_file(file, end, ignored);
+}
+
+}  // namespace
+
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   GPUPS_REQUIRE(!error, "the run's folder {} cannot be created ({}): choose another with run.folder", path_.string(),
                 error.message());
   made_metrics_ = metrics_id() == FileId{};
+  remove_incomplete_line(path_ / "metrics.jsonl");
   metrics_.open(path_ / "metrics.jsonl", std::ios::app);
   GPUPS_REQUIRE(metrics_.good(), "the run's folder {} cannot be written to ({}): choose another with run.folder",
                 path_.string(), std::strerror(errno));

@@ -107,7 +107,8 @@ class ReplicaLeases {
   kernels::KeyIndex index_{Device::host(), 0, kernels::Growth::kByMoving};
   std::vector<LeaseRecord> records_;                   // by the key's number in the index
   std::map<Clock, std::vector<std::uint32_t>> ended_;  // by the first clock after a lease; some were renewed
-  // Likewise, of rows that no planned batch uses. Batches are planned ahead, so they are kept until the lease has ended.
+  // Likewise, of rows that no planned batch uses. Batches are planned ahead, so they are kept until the lease has
+  // ended.
   std::map<Clock, std::vector<std::uint32_t>> unused_;
   std::vector<OverdueKey> overdue_;
   std::size_t leases_ = 0;

@@ -92,7 +92,8 @@ class ZipfKeys(unittest.TestCase):
     def test_rejects_what_it_cannot_do(self):
         for words, arguments in (("'lazy'", ("--policy", "lazy")), ("exponent", ("--exponent", 1)),
                                  ("use one of sgd, ", ("--optimizer", "lazy")), ("--ranks", ("--ranks", 1)),
-                                 ("rank-0.trace", ("--trace", "nowhere"))):
+                                 ("rank-0.trace", ("--trace", "nowhere")),
+                                 *((name, (name, "nan")) for name in ("--own", "--exponent", "--message-us"))):
             code, _, errors = replay(*arguments)
             self.assertEqual(code, 2)
             self.assertIn(words, errors)
@@ -148,6 +149,17 @@ class TraceOfARun(unittest.TestCase):
         self.assertEqual(counts[()], counts["--staleness", 3])
         self.assertGreater(counts[()][0], 0)
         self.assertEqual(counts["--staleness", 0][0], 0)
+
+    def test_a_run_whose_batches_were_late_moves_no_rows(self):
+        subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", "late", "--trace-placement", "--set",
+                        "train.lookahead=1"], cwd=self.folder, check=True, capture_output=True)
+        code, _, errors = replay("--trace", self.folder / "late")
+        self.assertEqual(code, 2)
+        self.assertIn("1 steps ahead", errors)
+        for given in (("--policy", "static"), ("--lookahead", 2)):
+            code, lines, errors = replay("--trace", self.folder / "late", *given)
+            self.assertEqual(code, 0, errors)
+            self.assertGreater(lines[0]["mb"], 0)
 
     def test_rejects_what_the_trace_cannot_give(self):
         for words, arguments in (("multiple of 4", ("--ranks", 6)), ("the trace has 24", ("--warm-up", 24)),

@@ -42,6 +42,16 @@ TEST(RunFolder, WritesConfigMetricsAndSummary) {
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
+TEST(RunFolder, IncompleteLineOfTheRunBeforeIsRemoved) {
+  for (std::string const before : {"{\"step\":1}\n", ""}) {
+    TemporaryFolder const outer;
+    outer.write("run/metrics.jsonl", before + "{\"step\":2,\"lo");
+    RunFolder folder(outer.path() / "run");
+    folder.add_metrics({{"step", 2}});
+    EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), before + "{\"step\":2}\n");
+  }
+}
+
 TEST(RunFolder, ReportsRemovedOrReplacedFolder) {
   TemporaryFolder const outer;
   RunFolder folder(outer.path() / "run");

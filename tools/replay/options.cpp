@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/replay/options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
+#include <string>
 
 #include "gpups/placement.hpp"
 #include "kernels/check.hpp"
@@ -11,10 +16,15 @@
 namespace gpups::tools {
 namespace {
 
+// Returns what is wrong with a text that is nan, which is in every range for CLI11; empty if nothing is.
+std::string require_no_nan(std::string const& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("{} is no number", text) : std::string();
+}
+
 // Adds an option for a number in a range.
 template <class T>
 CLI::Option* number_option(CLI::App& app, char const* name, T& to, double least, double most, char const* what) {
-  return app.add_option(name, to, what)->check(CLI::Range(least, most))->capture_default_str();
+  return app.add_option(name, to, what)->check(CLI::Range(least, most))->check(require_no_nan)->capture_default_str();
 }
 
 Optimizer::Kind optimizer_kind(std::string const& name) {

@@ -69,6 +69,11 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
   auto const tables = batches.tables();
   bool const plans = policy != PlacementPolicy::kStatic;  // otherwise homes do not keep announced uses
   auto const lookahead = o.lookahead.value_or(batches.default_lookahead());
+  GPUPS_REQUIRE(
+      !plans || lookahead >= kLeastLookahead,
+      "the run prepared batches {} steps ahead (with less than {}, no policy moves rows): replay the trace with "
+      "--lookahead {}, or with --policy static",
+      lookahead, kLeastLookahead, kLeastLookahead);
   cache::PlacementReplay::ReplayOptions options{.policy = policy,
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,

@@ -80,10 +80,11 @@ std::string traffic_sentence(RunView const& view) {
   if (!estimate || !differs) return text;
   double const at_homes = estimate->at_homes(total), sent = HomeEstimate::sent(total);
   return text + fmt::format(
-                    " With static placement at their homes{}, the rows of the same batches would have taken about {}; "
-                    "they took {}, which is {} {}.",
+                    " With static placement at their homes{}, the rows of the same batches would have taken about {}, "
+                    "without intents; they took {} with {} of intents, which is {} {}.",
                     total.of("leased_keys") > 0 ? " and without staleness" : "", bytes_text(at_homes), bytes_text(sent),
-                    percent_text(std::abs(at_homes - sent), at_homes), sent <= at_homes ? "less" : "more");
+                    bytes_text(total.of("sent.intents")), percent_text(std::abs(at_homes - sent), at_homes),
+                    sent <= at_homes ? "less" : "more");
 }
 
 }  // namespace
