@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -22,12 +22,10 @@ namespace {
 
 // Removes the end of a line that a run could not write whole, because it was killed or the disk was full.
 void remove_incomplete_line(fs::path const& file) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return;
   std::ifstream in(file, std::ios::binary);
-  std::string const text{std::istreambuf_iterator<char>(in), {}};
-  std::size_t const end = text.rfind('\n') + 1;  // 0 if there is none
-  if (end < text.size()) fs::resize_file(file, end, ignored);
+  std::uintmax_t end = 0;  // of the last complete line
+  for (std::string line; std::getline(in, line) && !in.eof();) end += line.size() + 1;
+  if (end < fs::file_size(file)) fs::resize_file(file, end);
 }
 
 }  // namespace
@@ -38,10 +36,10 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   GPUPS_REQUIRE(!error, "the run's folder {} cannot be created ({}): choose another with run.folder", path_.string(),
                 error.message());
   made_metrics_ = metrics_id() == FileId{};
-  remove_incomplete_line(path_ / "metrics.jsonl");
   metrics_.open(path_ / "metrics.jsonl", std::ios::app);
   GPUPS_REQUIRE(metrics_.good(), "the run's folder {} cannot be written to ({}): choose another with run.folder",
                 path_.string(), std::strerror(errno));
+  remove_incomplete_line(path_ / "metrics.jsonl");
   opened_ = metrics_id();
 }
 

@@ -157,7 +157,8 @@ void Training::wait_print_locations(Group const& group) {
 void Training::wait_train() {
   StepRunner stepper(store(), task(), stages_);
   first_step_ = step_reported_ = number(store().clock());
-  if (config_.placement.trace_steps > 0) {
+  bool const has_steps = first_step_ < end_ && !patience_over_;  // otherwise a trace stays as it is
+  if (config_.placement.trace_steps > 0 && has_steps) {
     trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
                    describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
   }

@@ -22,11 +22,10 @@ ReplicaUse ReplicaLeases::refresh(std::uint32_t id, Clock step, std::size_t leas
   bool const leased = leases_ < (is_known ? leases_max : leases_max / 4 * 3);
   leases_ += leased ? 1 : 0;
   record = {.refreshed = step,
-            .leased_until = leased ? step + staleness_ : record.leased_until,
+            .leased_until = leased ? std::max(record.leased_until, step + staleness_) : record.leased_until,
             .occurrences = 0,
             .waiting_uses = 0,
-            .leased = leased,
-            .has_key = true};
+            .leased = leased};
   ended_[step + staleness_ + 1].push_back(id);
   return leased ? ReplicaUse::kRefreshAndLease : ReplicaUse::kRefresh;
 }
@@ -91,8 +90,8 @@ std::vector<ReplicaLeases::DueRow> ReplicaLeases::take_due(Clock step, bool all,
         take(id, step, leases_max, due);
       } else {
         if (record.leased) --leases_;
-        record = {.leased_until = record.leased_until, .has_key = true};
-        unused_[end].push_back(id);
+        record = {.leased_until = record.leased_until};
+        unplanned_[end].push_back(id);
       }
     }
   }
@@ -117,14 +116,14 @@ void ReplicaLeases::record_applied(View<Key const> keys, std::span<std::uint32_t
 
 void ReplicaLeases::complete(Clock step) {
   std::vector<std::uint32_t> erased;
-  for (; !unused_.empty() && unused_.begin()->first <= step + 1; unused_.erase(unused_.begin())) {
-    for (auto const id : unused_.begin()->second) {
-      auto& record = records_[id];
-      if (!record.has_key || record.refreshed >= Clock{0} || record.leased_until > step) continue;
-      record = {};
-      erased.push_back(id);
+  for (; !unplanned_.empty() && unplanned_.begin()->first <= step + 1; unplanned_.erase(unplanned_.begin())) {
+    for (auto const id : unplanned_.begin()->second) {
+      if (records_[id].refreshed < Clock{0} && records_[id].leased_until <= step) erased.push_back(id);
     }
   }
+  std::sort(erased.begin(), erased.end());
+  erased.erase(std::unique(erased.begin(), erased.end()), erased.end());
+  for (auto const id : erased) records_[id] = {};
   index_.wait_erase_ids(host_, View<std::uint32_t const>(erased));
 }
 
@@ -148,10 +147,12 @@ void ReplicaLeases::clear() {
     auto const& record = records_[id];
     if (record.waiting_uses > 0) overdue_.push_back({Key{*index_.keys().row(id)}, record.occurrences});
   }
+  // Numbers of rows depend on when steps were complete, and the order decides which rows get leases.
+  std::sort(overdue_.begin(), overdue_.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
   index_ = kernels::KeyIndex(Device::host(), 0, kernels::Growth::kByMoving);
   records_.clear();
   ended_.clear();
-  unused_.clear();
+  unplanned_.clear();
   leases_ = 0;
 }
 

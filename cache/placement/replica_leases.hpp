@@ -27,7 +27,7 @@ enum class ReplicaUse : std::uint8_t {
 // the lease sends the sum of their gradients.
 //
 // Decisions depend on the batches and their order alone. If all are planned in the order of their clocks, no read is
-// more than `staleness` steps old, and no gradient waits longer. Host memory: about 70 bytes for each row that a batch
+// more than `staleness` steps old, and no gradient waits longer. Host memory: about 65 bytes for each row that a batch
 // of the last `staleness` steps, or a planned one, uses.
 class ReplicaLeases {
  public:
@@ -54,10 +54,10 @@ class ReplicaLeases {
   // Records that the gradients and the occurrences of leased uses in the batch of `step` have been applied, because
   // this rank owns the rows.
   void record_applied(View<Key const> keys, std::span<std::uint32_t const> occurrences, Clock step);
-  // Returns the places of the keys that have a lease in `step`, or are planned to have one later. REQUIRES: `step` is
-  // not complete.
+  // Returns the places of the keys of which some planned lease ends in `step` or later. It may begin later, too.
+  // REQUIRES: `step` is not complete.
   std::vector<std::uint32_t> leased_at(View<Key const> keys, Clock step) const;
-  // Forgets rows whose leases have ended and that no planned batch uses. Call it when a step is complete.
+  // Forgets rows that left the plan, and whose leases have ended. Call it when a step is complete.
   void complete(Clock step);
   // Makes keys due whose gradients were not applied, because the step was rejected.
   void retry(std::vector<Key> const& keys);
@@ -68,6 +68,8 @@ class ReplicaLeases {
 
   // Returns the number of leases.
   std::size_t size() const { return leases_; }
+  // Returns the number of rows with records.
+  std::size_t rows() const { return index_.size(); }
   // Returns the bytes of host memory for `leases` leases.
   static std::size_t bytes_for(std::size_t leases) {
     return kernels::KeyIndex::bytes_for(leases, kernels::Growth::kByMoving) +
@@ -84,13 +86,12 @@ class ReplicaLeases {
 
  private:
   struct LeaseRecord {
-    Clock refreshed{-1};        // -1: no lease is planned
-    Clock leased_until{-1};     // the end of the last lease
+    Clock refreshed{-1};        // -1: the row has left the plan
+    Clock leased_until{-1};     // the last step in which a planned lease lasts
     Clock earlier_refresh{-1};  // in a step before `refreshed` whose batch was planned later
     std::uint32_t occurrences = 0;
     std::uint32_t waiting_uses = 0;  // leased uses whose gradients may wait
     bool leased = false;
-    bool has_key = false;  // the key is in the index
   };
   // A key with gradients that wait, but without a record.
   struct OverdueKey {
@@ -107,9 +108,9 @@ class ReplicaLeases {
   kernels::KeyIndex index_{Device::host(), 0, kernels::Growth::kByMoving};
   std::vector<LeaseRecord> records_;                   // by the key's number in the index
   std::map<Clock, std::vector<std::uint32_t>> ended_;  // by the first clock after a lease; some were renewed
-  // Likewise, of rows that no planned batch uses. Batches are planned ahead, so they are kept until the lease has
-  // ended.
-  std::map<Clock, std::vector<std::uint32_t>> unused_;
+  // Likewise, of rows that have left the plan. Batches that are planned, but not trained, may read them as long as the
+  // lease lasts.
+  std::map<Clock, std::vector<std::uint32_t>> unplanned_;
   std::vector<OverdueKey> overdue_;
   std::size_t leases_ = 0;
   Counts counts_;

@@ -24,7 +24,7 @@ void RowClaims::decide(Directories& placement, Rank me, Clock since) {
     std::vector<Rank> to;
     for (auto const& [key, move] : moves) keys.push_back(key);
     auto const from = directory.owners(View<Key const>(keys), me, since);
-    std::size_t i = 0;
+    std::size_t i = 0;  // in the order of `keys`: both loops have that of the map
     std::vector<Key> moved;
     for (auto& [key, move] : moves) {
       move.from = from[i++];

@@ -290,8 +290,8 @@ class TableShard {
   // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
   static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
                                std::vector<std::uint32_t> const& missing);
-  // Reserves rows without values for the missing keys, and returns their numbers for each shard. tables: one list for
-  // each shard.
+  // Reserves rows for the missing keys, and returns their numbers for each shard. The caller writes all columns: new
+  // rows have undefined values and states. tables: one list for each shard.
   static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<MissingKeys const> tables);
   // The same with initial values and states.
   static void wait_reserve(Stream& stream, std::span<MissingKeys const> tables);

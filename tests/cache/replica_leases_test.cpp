@@ -75,11 +75,32 @@ TEST(ReplicaLeases, AreKnownUntilTheirLastStepIsComplete) {
   EXPECT_EQ(leased_at(3), (Places{0, 1}));
   EXPECT_EQ(steps.plan(9, {1}, 0), "r") << "has no new lease";
   EXPECT_EQ(leased_at(3), (Places{0, 1}));
+  EXPECT_EQ(steps.leases.rows(), 2U);
   steps.leases.complete(Clock{3});
   EXPECT_EQ(leased_at(4), Places{});
+  EXPECT_EQ(steps.leases.rows(), 1U) << "row 1 is in the plan";
   EXPECT_EQ(steps.due(20), Keys{});
   steps.leases.complete(Clock{20});
-  EXPECT_EQ(steps.plan(21, {1, 2, 3}), "RRR");
+  EXPECT_EQ(steps.leases.rows(), 0U);
+}
+
+TEST(ReplicaLeases, EndOfALeaseDoesNotMoveBack) {
+  PlannedSteps steps;
+  EXPECT_EQ(steps.plan(7, {1}), "R") << "until step 10";
+  EXPECT_EQ(steps.plan(9, {1}), "l");
+  EXPECT_EQ(steps.plan(11, {1}), "R");
+  EXPECT_EQ(steps.due(20), Keys{}) << "the row has left the plan";
+  EXPECT_EQ(steps.plan(4, {1}), "R") << "a batch that was planned late";
+  for (std::int64_t step = 3; step < 10; ++step) steps.leases.complete(Clock{step});
+  EXPECT_EQ(steps.leases.leased_at(View<Key const>(std::vector{Key{1}}), Clock{10}), (std::vector<std::uint32_t>{0}));
+}
+
+TEST(ReplicaLeases, WaitingRowsAreDueInTheOrderOfTheirKeys) {
+  PlannedSteps steps;
+  EXPECT_EQ(steps.plan(0, {5, 2, 9}), "RRR");
+  EXPECT_EQ(steps.plan(1, {9, 5, 2}), "lll");
+  steps.leases.clear();
+  EXPECT_EQ(steps.due(2), (Keys{2, 5, 9}));
 }
 
 TEST(ReplicaLeases, OccurrencesAreCountedWithTheNextRefresh) {

@@ -365,7 +365,7 @@ class GpuTrain(unittest.TestCase):
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             status, text = self.join_alone(number)
             self.assertEqual(status, 2, text)
-            self.assertRegex(text.splitlines()[-1], r"^gpu_train: error: stopped by a signal before .* \(.*\): ")
+            self.assertRegex(text, r"(?m)^gpu_train: error: stopped by a signal before .* \(.*\): ")
             self.assertEqual(self.names(), sorted(before))
 
     def wait_for(self, running, beginning):

@@ -150,12 +150,12 @@ class TraceOfARun(unittest.TestCase):
         self.assertGreater(counts[()][0], 0)
         self.assertEqual(counts["--staleness", 0][0], 0)
 
-    def test_a_run_whose_batches_were_late_moves_no_rows(self):
+    def test_rejects_policies_for_a_run_with_late_batches(self):
         subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", "late", "--trace-placement", "--set",
                         "train.lookahead=1"], cwd=self.folder, check=True, capture_output=True)
-        code, _, errors = replay("--trace", self.folder / "late")
-        self.assertEqual(code, 2)
-        self.assertIn("1 steps ahead", errors)
+        code, lines, errors = replay("--trace", self.folder / "late")
+        self.assertEqual((code, lines), (2, []))
+        self.assertRegex(errors, r"train.lookahead of the run is 1 \(.*\): ")
         for given in (("--policy", "static"), ("--lookahead", 2)):
             code, lines, errors = replay("--trace", self.folder / "late", *given)
             self.assertEqual(code, 0, errors)

@@ -232,6 +232,7 @@ TEST_F(TrainTest, ResumeOfAFinishedRunChangesNoFile) {
   Settings const settings{"train.steps=12", "run.ranks=2", "placement.policy=adaptive", "placement.trace_steps=5"};
   auto const summary = run("run", settings);
   auto const before = files_below(folder_.path() / "run");
+  auto const traces = files_below(folder_.path() / "run" / "placement_trace");
   Settings shorter = settings;
   shorter[0] = "train.steps=9", shorter[1] = "run.ranks=3";
   for (auto const& again : {settings, shorter}) {
@@ -241,6 +242,7 @@ TEST_F(TrainTest, ResumeOfAFinishedRunChangesNoFile) {
   // A run that was killed during its last evaluation has no result yet.
   std::filesystem::remove(folder_.path() / "run" / "summary.json");
   EXPECT_EQ(run("run", settings, true).at("test"), summary.at("test"));
+  EXPECT_EQ(files_below(folder_.path() / "run" / "placement_trace"), traces);
 }
 
 TEST_F(TrainTest, PatienceEndsRunWithoutImprovement) {

@@ -42,7 +42,7 @@ class ZipfBatches : public ReplayBatches {
   }
 
  private:
-  std::size_t first_batch() const { return o_.first_batch > 0 ? o_.first_batch : o_.batch; }
+  std::size_t first_batch() const { return o_.first_batch.value_or(o_.batch); }
 
   ReplayCommand const& o_;
   trainer::Zipf zipf_;

@@ -16,15 +16,15 @@
 namespace gpups::tools {
 namespace {
 
-// Returns what is wrong with a text that is nan, which is in every range for CLI11; empty if nothing is.
-std::string require_no_nan(std::string const& text) {
-  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("{} is no number", text) : std::string();
+// Returns what is wrong with the text nan, which CLI11 finds in every range; empty for other texts.
+std::string why_not_a_number(std::string const& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("{} is not a number", text) : std::string();
 }
 
 // Adds an option for a number in a range.
 template <class T>
 CLI::Option* number_option(CLI::App& app, char const* name, T& to, double least, double most, char const* what) {
-  return app.add_option(name, to, what)->check(CLI::Range(least, most))->check(require_no_nan)->capture_default_str();
+  return app.add_option(name, to, what)->check(CLI::Range(least, most))->check(why_not_a_number)->capture_default_str();
 }
 
 Optimizer::Kind optimizer_kind(std::string const& name) {
@@ -45,7 +45,7 @@ void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
       ->option_text("NAME")
       ->excludes(trace);
   number_option(app, "--batch", o.batch, 1, 1 << 20, "samples of a rank in a step")->excludes(trace);
-  app.add_option("--first-batch", o.first_batch, "samples of rank 0 in a step; default: as of the others")
+  app.add_option("--first-batch", o.first_batch, "samples of rank 0 in a step; default: as many as of the others")
       ->check(CLI::Range(1, 1 << 20))
       ->excludes(trace);
   number_option(app, "--features", o.features, 1, 1024, "keys of a sample")->excludes(trace);
@@ -74,7 +74,7 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
       ->check(CLI::Range(0, 65536));
   app.add_option("--lookahead", o.lookahead,
                  "steps that batches are prepared ahead; default: that of the trace, else 10")
-      ->check(CLI::Range(2, 1000));
+      ->check(CLI::Range(kLeastLookahead, std::int64_t{1000}));
   number_option(app, "--warm-up", o.warm_up, 0, 1e6, "steps that are not counted");
   app.add_option("--steps", o.steps, "steps that are counted; default: the rest of the trace, else 4")
       ->check(CLI::Range(1, 1000000));

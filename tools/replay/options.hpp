@@ -12,6 +12,9 @@
 
 namespace gpups::tools {
 
+// The fewest steps that batches are prepared ahead if policies can move their rows.
+inline constexpr std::int64_t kLeastLookahead = 2;
+
 struct ReplayCommand {
   std::vector<int> ranks;  // empty: the ranks of the trace, else 4
   std::vector<std::string> policies{"static", "adaptive"};
@@ -21,7 +24,7 @@ struct ReplayCommand {
   // Keys with a Zipf distribution.
   Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
   std::size_t batch = 32, features = 26, values = 10000000, dim = 64;
-  std::size_t first_batch = 0;  // of rank 0; 0: as large as the others
+  std::optional<std::size_t> first_batch;  // of rank 0; default: as of the others
   double exponent = 1.05, own = 0;
   std::int64_t shift_every = 0;
   // The model of a step's time.

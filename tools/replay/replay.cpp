@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpups/placement.hpp"
+#include "kernels/check.hpp"
 #include "tools/replay/batches.hpp"
 #include "tools/replay/options.hpp"
 #include "tools/replay/replayed_run.hpp"
@@ -26,8 +27,20 @@ void print_line(nlohmann::ordered_json const& line) {
   std::fflush(stdout);  // the next one may take minutes
 }
 
+// Throws Error if a policy cannot do in the replay what it does while training.
+void require_policies_work(ReplayCommand const& options, ReplayBatches const& batches) {
+  auto const lookahead = options.lookahead.value_or(batches.default_lookahead());
+  for (auto const& policy : options.policies) {
+    GPUPS_REQUIRE(placement_policy(policy) == PlacementPolicy::kStatic || lookahead >= kLeastLookahead,
+                  "train.lookahead of the run is {} (with less than {}, '{}' moves no rows): replay the trace with "
+                  "--lookahead {}, or with --policy static",
+                  lookahead, kLeastLookahead, policy, kLeastLookahead);
+  }
+}
+
 void replay_all(ReplayCommand const& options) {
   auto const batches = make_batches(options);
+  require_policies_work(options, *batches);
   auto const all_ranks = options.ranks.empty() ? std::vector<int>{batches->default_ranks()} : options.ranks;
   std::map<std::string, std::vector<ReplayedSpeed>> speeds;
   for (int const ranks : all_ranks) {

@@ -12,8 +12,7 @@
 namespace gpups::tools {
 namespace {
 
-constexpr std::int64_t kLeastLookahead = 2;  // with which batches are in time
-constexpr std::uint64_t kStepsKept = 4;      // replicas of these steps are kept at least
+constexpr std::uint64_t kStepsKept = 4;  // replicas of these steps are kept at least
 
 std::size_t bytes_of_rows(TableOptions table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
   table.dictionary_keys = 0;  // dictionaries are not counted
@@ -69,11 +68,6 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
   auto const tables = batches.tables();
   bool const plans = policy != PlacementPolicy::kStatic;  // otherwise homes do not keep announced uses
   auto const lookahead = o.lookahead.value_or(batches.default_lookahead());
-  GPUPS_REQUIRE(
-      !plans || lookahead >= kLeastLookahead,
-      "the run prepared batches {} steps ahead (with less than {}, no policy moves rows): replay the trace with "
-      "--lookahead {}, or with --policy static",
-      lookahead, kLeastLookahead, kLeastLookahead);
   cache::PlacementReplay::ReplayOptions options{.policy = policy,
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,

@@ -61,16 +61,17 @@ std::string description_of(TraceBytes& file, int rank) {
                 "it has format version {}, not {} (another version of gpups wrote it): record the trace again",
                 header->version, kTraceVersion);
   GPUPS_REQUIRE(header->rank == static_cast<std::uint64_t>(rank),
-                "it has the keys of rank {} (the file was copied or renamed): record the trace again", header->rank);
+                "it has the keys of rank {} (the file was copied, renamed or damaged): record the trace again",
+                header->rank);
   auto text = file.take(header->description_bytes);
   GPUPS_REQUIRE(text && kernels::checksum(text->data(), text->size()) == header->xxh3,
                 "its description has a wrong checksum (it was cut or changed): record the trace again");
   return *std::move(text);
 }
 
-RankTrace read_rank(fs::path const& path, int number) {
+RankTrace read_rank(fs::path const& path, int of_rank) {
   TraceBytes file(path);
-  RankTrace rank{.description = description_of(file, number), .steps = {}};
+  RankTrace rank{.description = description_of(file, of_rank), .steps = {}};
   auto const description = TraceDescription::from_json(rank.description);
   while (auto const record = file.take<TraceRecord>()) {
     auto const step = description.first_step + static_cast<std::int64_t>(rank.steps.size());

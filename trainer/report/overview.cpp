@@ -81,7 +81,7 @@ std::string traffic_sentence(RunView const& view) {
   double const at_homes = estimate->at_homes(total), sent = HomeEstimate::sent(total);
   return text + fmt::format(
                     " With static placement at their homes{}, the rows of the same batches would have taken about {}, "
-                    "without intents; they took {} with {} of intents, which is {} {}.",
+                    "intents not counted. They took {}, of which {} are intents: {} {}.",
                     total.of("leased_keys") > 0 ? " and without staleness" : "", bytes_text(at_homes), bytes_text(sent),
                     bytes_text(total.of("sent.intents")), percent_text(std::abs(at_homes - sent), at_homes),
                     sent <= at_homes ? "less" : "more");

@@ -33,29 +33,31 @@ void add(std::vector<json>& lines, json line) {
 }
 
 bool is_number(json const& value) { return value.is_number(); }
-// Returns whether the value is an object or a list, and all of its elements are numbers.
-bool has_numbers(json const& value) {
-  return value.is_structured() && std::all_of(value.begin(), value.end(), is_number);
+bool has_named_numbers(json const& value) {
+  return value.is_object() && std::all_of(value.begin(), value.end(), is_number);
 }
+bool has_numbers(json const& value) { return value.is_array() && std::all_of(value.begin(), value.end(), is_number); }
 
-// A value that gpu_train writes.
-struct LineValue {
+// A value of a line with a loss.
+struct ReportValue {
   char const* key;
   bool (*is_valid)(json const&);
 };
-constexpr LineValue kOfReports[] = {{"loss", is_number},         {"samples_per_s", is_number},
-                                    {"sent", has_numbers},       {"received", has_numbers},
-                                    {"owned_rows", has_numbers}, {"stage_seconds", has_numbers},
-                                    {"entries", is_number},      {"distinct_keys", is_number},
-                                    {"remote_keys", is_number},  {"remote_home_keys", is_number},
-                                    {"late_keys", is_number},    {"moved_rows", is_number}};
+constexpr ReportValue kReportValues[] = {{"loss", is_number},         {"samples_per_s", is_number},
+                                         {"sent", has_named_numbers}, {"received", has_numbers},
+                                         {"owned_rows", has_numbers}, {"stage_seconds", has_named_numbers},
+                                         {"entries", is_number},      {"distinct_keys", is_number},
+                                         {"remote_keys", is_number},  {"remote_home_keys", is_number},
+                                         {"late_keys", is_number},    {"moved_rows", is_number}};
 
 // Returns what is wrong with a line that is a JSON object; nothing if gpu_train can have written it.
 std::string why_damaged(json const& line) {
-  if (!line.contains("step") || !line.at("step").is_number_integer() || step_of(line) < 1) return "it has no step";
-  if (line.contains("valid")) return line.at("valid").is_object() ? "" : "'valid' has a wrong type";
-  if (line.contains("progressive") || line.contains("rows_forgotten")) return "";
-  for (auto const& [key, is_valid] : kOfReports) {
+  bool const has_step = line.contains("step") && line.at("step").is_number_integer() && step_of(line) >= 1;
+  if (!has_step) return "'step' is not a whole number above 0";
+  bool const is_report = line.contains("loss");
+  if (!is_report && line.contains("valid")) return line.at("valid").is_object() ? "" : "'valid' has a wrong type";
+  if (!is_report && (line.contains("progressive") || line.contains("rows_forgotten"))) return "";
+  for (auto const& [key, is_valid] : kReportValues) {
     if (!line.contains(key)) return fmt::format("'{}' is missing", key);
     if (!is_valid(line.at(key))) return fmt::format("'{}' has a wrong type", key);
   }
@@ -71,9 +73,10 @@ void read_metrics(fs::path const& file, RunRecord& run) {
     ++line_number;
     auto line = object_in(text);
     if (!line && in.eof()) break;  // the run is writing it, or was killed
-    std::string const damage = line ? why_damaged(*line) : "it is no JSON object";
-    GPUPS_REQUIRE(damage.empty(), "line {} of {} is damaged ({}): restore the file, or remove the line", line_number,
-                  file.string(), damage);
+    std::string const damage = line ? why_damaged(*line) : "it is not a JSON object";
+    GPUPS_REQUIRE(damage.empty(),
+                  "line {} of {} is damaged ({}), or of another version of gpups: restore the file, or remove the line",
+                  line_number, file.string(), damage);
     if (line->contains("loss")) {
       add(run.reports, std::move(*line));
     } else if (line->contains("valid")) {
