@@ -57,7 +57,7 @@ class ReplicaLeases {
   // Returns the places of the keys of which some planned lease ends in `step` or later. It may begin later, too.
   // REQUIRES: `step` is not complete.
   std::vector<std::uint32_t> leased_at(View<Key const> keys, Clock step) const;
-  // Forgets rows that left the plan, and whose leases have ended. Call it when a step is complete.
+  // Forgets rows that no lease or waiting gradient concerns after `step`. Call it when `step` is complete.
   void complete(Clock step);
   // Makes keys due whose gradients were not applied, because the step was rejected.
   void retry(std::vector<Key> const& keys);
@@ -86,7 +86,7 @@ class ReplicaLeases {
 
  private:
   struct LeaseRecord {
-    Clock refreshed{-1};        // -1: the row has left the plan
+    Clock refreshed{-1};        // -1: the next use is planned like the first
     Clock leased_until{-1};     // the last step in which a planned lease lasts
     Clock earlier_refresh{-1};  // in a step before `refreshed` whose batch was planned later
     std::uint32_t occurrences = 0;
@@ -108,8 +108,7 @@ class ReplicaLeases {
   kernels::KeyIndex index_{Device::host(), 0, kernels::Growth::kByMoving};
   std::vector<LeaseRecord> records_;                   // by the key's number in the index
   std::map<Clock, std::vector<std::uint32_t>> ended_;  // by the first clock after a lease; some were renewed
-  // Likewise, of rows that have left the plan. Batches that are planned, but not trained, may read them as long as the
-  // lease lasts.
+  // Likewise, of rows that the last planned batches do not use. Earlier batches that are not trained yet may read them.
   std::map<Clock, std::vector<std::uint32_t>> unplanned_;
   std::vector<OverdueKey> overdue_;
   std::size_t leases_ = 0;
