@@ -7,7 +7,6 @@ option(GPUPS_EMULATED "Execute device code in an emulator on the host, for tests
 set(GPUPS_EMULATED_SEEDS 1 CACHE STRING "Runs of each test on emulated devices, each with another interleaving")
 set(GPUPS_PMIX AUTO CACHE STRING "Ranks started by mpirun or srun --mpi=pmix: AUTO (if PMIx is found), ON or OFF")
 set(GPUPS_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities of the device code")
-set(GPUPS_HOST_ARCH native CACHE STRING "Processor of the host code: native, x86-64-v3, x86-64-v4, or empty")
 option(GPUPS_UNITY "Compile a dozen sources at a time: a first build is faster, a build after a change slower" OFF)
 option(GPUPS_RESOURCE_USE "Keep the device compiler's report of each kernel, for tools/resource_use" OFF)
 option(GPUPS_FUZZ "Link the fuzz targets with libFuzzer (clang only); without it, they replay their corpora" OFF)
@@ -29,9 +28,7 @@ target_compile_options(gpups_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas -Wno-missing-field-initializers>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno -fno-trapping-math>
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # wide vectors are only arguments of functions of this project
-if(GPUPS_HOST_ARCH)
-  target_compile_options(gpups_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${GPUPS_HOST_ARCH}>)
-endif()
+target_compile_options(gpups_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${GPUPS_HOST_MARCH}>)
 if(GPUPS_SANITIZE)
   target_compile_options(gpups_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
@@ -44,7 +41,7 @@ endif()
 # separate part of the cache, since "native" has another meaning on each.
 find_program(GPUPS_CCACHE ccache)
 if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${GPUPS_HOST_ARCH} -Q --help=target
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${GPUPS_HOST_MARCH} -Q --help=target
     OUTPUT_VARIABLE machine ERROR_VARIABLE machine_unknown)
   string(MD5 machine "${machine}")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1

@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "gpups/stream.hpp"
+#include "kernels/assert.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/cuda_runtime.hpp"
+#include "kernels/host_level.hpp"
 #include "kernels/stream_counters.hpp"
 
 namespace gpups::kernels {
@@ -49,21 +51,40 @@ DeviceExec device_exec(Stream const& stream);
 }  // namespace gpups::kernels
 
 // Stands at the end of kernels/NAME.cu, once for each pair of a function and its arguments. Each compiler instantiates
-// the body for its space. The host object also gets the function that callers use, which selects the space by the
-// device of the stream.
+// the body for its space, and the C++ compiler for each level. The object for level 0 also gets the function that
+// callers use, which selects the space by the device of the stream.
 #ifdef __CUDACC__
 #define GPUPS_KERNEL(name, Arguments) template void run(DeviceExec, Arguments const&);
+#elif defined(GPUPS_HOST_LEVEL)
+#define GPUPS_KERNEL(name, Arguments) GPUPS_HOST_KERNEL(void, name, Arguments)
 #elif GPUPS_HAS_CUDA
-#define GPUPS_KERNEL(name, Arguments)                                        \
-  template void run(HostExec, Arguments const&);                             \
-  extern template void run(DeviceExec, Arguments const&);                    \
-  void name(Stream& stream, Arguments const& arguments) {                    \
-    if (stream.device().is_host()) return run(host_exec(stream), arguments); \
-    cuda::CurrentDevice const current(stream.device().index);                \
-    run(device_exec(stream), arguments);                                     \
+#define GPUPS_KERNEL(name, Arguments)                                                                     \
+  extern template void run(DeviceExec, Arguments const&);                                                 \
+  void name(Stream& stream, Arguments const& arguments) {                                                 \
+    if (stream.device().is_host()) return run_at_host_level<void>(host_exec(stream), arguments);          \
+    cuda::CurrentDevice const current(stream.device().index);                                             \
+    run(device_exec(stream), arguments);                                                                  \
   }
 #else
-#define GPUPS_KERNEL(name, Arguments)            \
-  template void run(HostExec, Arguments const&); \
-  void name(Stream& stream, Arguments const& arguments) { run(host_exec(stream), arguments); }
+#define GPUPS_KERNEL(name, Arguments) GPUPS_HOST_KERNEL(void, name, Arguments)
+#endif
+
+// The same for a function that only exists on the host; its body is run(HostExec, Arguments const&). If it is a
+// template, GPUPS_HOST_KERNEL_OF instantiates it, and its definition is a call of run_at_host_level().
+#ifdef GPUPS_HOST_LEVEL
+#define GPUPS_HOST_KERNEL_OF(Result, name, Arguments)                        \
+  template <>                                                                \
+  Result run_at<GPUPS_HOST_LEVEL>(HostExec ex, Arguments const& arguments) { \
+    return run(ex, arguments);                                               \
+  }
+#define GPUPS_HOST_KERNEL(Result, name, Arguments)          \
+  Result name(Stream& stream, Arguments const& arguments);  \
+  GPUPS_HOST_KERNEL_OF(Result, name, Arguments)
+#else
+#define GPUPS_HOST_KERNEL_OF(Result, name, Arguments) template Result name(Stream&, Arguments const&);
+#define GPUPS_HOST_KERNEL(Result, name, Arguments)                  \
+  Result name(Stream& stream, Arguments const& arguments) {         \
+    GPUPS_ASSERT(stream.device().is_host());                        \
+    return run_at_host_level<Result>(host_exec(stream), arguments); \
+  }
 #endif

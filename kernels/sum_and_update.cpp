@@ -20,12 +20,11 @@ bool can_sum_and_update(Device device, std::size_t dim) {
   return device.is_host() && row_stride(dim) <= kBufferColumns;
 }
 
-void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
-  GPUPS_ASSERT(can_sum_and_update(stream.device(), arguments.update.dim));
+void run(HostExec ex, SumAndUpdate const& arguments) {
+  GPUPS_ASSERT(can_sum_and_update(Device::host(), arguments.update.dim));
   auto const& s = arguments.gradients;
   auto const& u = arguments.update;
   if (u.ids.empty()) return;
-  auto const ex = host_exec(stream);
   double const per_grid = std::ldexp(1.0, -s.grid_log2), unit = std::ldexp(u.scale, u.grid_log2);
   auto const update = [&](std::uint32_t r, std::int64_t const* sums, bool fits) {
     if (!fits) atomic_min(u.bad_row.data(), u.ids[r]);
@@ -49,10 +48,9 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
   each_row_to_sum(ex, s, per_grid, ahead, short_row, long_row);
 }
 
-float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
-  GPUPS_ASSERT(stream.device().is_host());
+float run(HostExec ex, MatrixView<float const> const& rows) {
   float most = 0;
-  host_exec(stream).arena->blocks((rows.rows() + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+  ex.arena->blocks((rows.rows() + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
     std::size_t const first = block * kBlockRows, count = std::min(kBlockRows, rows.rows() - first);
     float here = 0;
     if (rows.stride() == rows.columns()) {  // as fast as one long row
@@ -66,6 +64,9 @@ float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
   });
   return most;
 }
+
+GPUPS_HOST_KERNEL(void, sum_and_update, SumAndUpdate)
+GPUPS_HOST_KERNEL(float, wait_max_abs, MatrixView<float const>)
 
 double contribution_max(float coefficient_max_abs, float source_max_abs, int grid_log2) {
   double const largest = static_cast<double>(coefficient_max_abs) * static_cast<double>(source_max_abs);

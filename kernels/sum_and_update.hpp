@@ -23,7 +23,7 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments);
 
 // Returns the largest absolute value of all elements, or infinity if one is not finite. Waits for `stream`. REQUIRES: a
 // host stream.
-float wait_max_abs(Stream& stream, MatrixView<float const> rows);
+float wait_max_abs(Stream& stream, MatrixView<float const> const& rows);
 
 // Returns a bound of the magnitude of a contribution, which is a coefficient times a source, in units of the grid. The
 // arguments are results of wait_max_abs().

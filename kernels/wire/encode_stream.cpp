@@ -156,10 +156,9 @@ void write_nonzero(float const* x, std::uint32_t width, std::size_t count, std::
 }  // namespace
 
 template <class T>
-Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& e) {
-  GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
+Array<std::uint8_t> run(HostExec ex, EncodeEntries<T> const& e) {
+  GPUPS_ASSERT(e.indices.size() == e.values.size());
   GPUPS_ASSERT(e.residual.empty() || e.residual.size() == e.size);
-  HostExec const ex = host_exec(stream);
   ListBlocks<T> const list(e);
   StreamPositions const positions = write_places(ex, e, list);
   Array<std::uint8_t> bytes = positions.stream(ex);
@@ -173,14 +172,12 @@ Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& e) {
 }
 
 template <class T>
-Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
-  GPUPS_ASSERT(stream.device().is_host());
+Array<std::uint8_t> run(HostExec ex, EncodeDense<T> const& e) {
   GPUPS_ASSERT(e.residual.empty() || e.residual.size() == e.values.size());
   struct Memory {
     EntryMemory<T> entries;
     ValueWriter<T> values;
   };
-  HostExec const ex = host_exec(stream);
   StreamPositions const positions = write_places(ex, e);
   Array<std::uint8_t> bytes = positions.stream(ex);
   auto const at = positions.value_at();
@@ -200,12 +197,12 @@ Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
   return bytes;
 }
 
-ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
-  GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
+ListedStream run(HostExec ex, ViewEntries const& e) {
+  GPUPS_ASSERT(e.indices.size() == e.values.size());
   EncodeEntries<float> const floats{e.indices, e.values, e.first, e.size, {}};
   ListBlocks<float> const list(floats);
   StreamPositions positions(floats.form, e.first, e.size, list.counts());
-  each_block(host_exec(stream), list,
+  each_block(ex, list,
              [&](auto&, std::size_t b, BlockPositions const& found) { positions.keep(b, found); });
   StreamView view = positions.view(list.values(0));
   return {std::move(positions).take(), std::move(view)};
@@ -225,9 +222,18 @@ StreamView view_in_place(View<float const> array, std::uint64_t first) {
   return {header, std::move(blocks)};
 }
 
-template Array<std::uint8_t> encode(Stream&, EncodeEntries<float> const&);
-template Array<std::uint8_t> encode(Stream&, EncodeEntries<std::int64_t> const&);
-template Array<std::uint8_t> encode(Stream&, EncodeDense<float> const&);
-template Array<std::uint8_t> encode(Stream&, EncodeDense<std::int64_t> const&);
+template <class T>
+Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& e) {
+  return run_at_host_level<Array<std::uint8_t>>(host_exec(stream), e);
+}
+template <class T>
+Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
+  return run_at_host_level<Array<std::uint8_t>>(host_exec(stream), e);
+}
+GPUPS_HOST_KERNEL_OF(Array<std::uint8_t>, encode, EncodeEntries<float>)
+GPUPS_HOST_KERNEL_OF(Array<std::uint8_t>, encode, EncodeEntries<std::int64_t>)
+GPUPS_HOST_KERNEL_OF(Array<std::uint8_t>, encode, EncodeDense<float>)
+GPUPS_HOST_KERNEL_OF(Array<std::uint8_t>, encode, EncodeDense<std::int64_t>)
+GPUPS_HOST_KERNEL(ListedStream, view_in_place, ViewEntries)
 
 }  // namespace gpups::kernels

@@ -78,9 +78,8 @@ void compact(HostExec ex, std::vector<PartOfEntries> const& parts, SumEntries<T>
 }  // namespace
 
 template <class T>
-EncodedSum sum(Stream& stream, SumToStream<T> const& s) {
-  GPUPS_ASSERT(stream.device().is_host() && !s.streams.empty() && have_one_range(s.streams));
-  HostExec const ex = host_exec(stream);
+EncodedSum run(HostExec ex, SumToStream<T> const& s) {
+  GPUPS_ASSERT(!s.streams.empty() && have_one_range(s.streams));
   StreamHeader const& header = s.streams[0].header();
   GPUPS_ASSERT(s.residual.empty() || s.residual.size() == header.size);
   auto const most = counts_at_most(s.streams);
@@ -101,9 +100,8 @@ EncodedSum sum(Stream& stream, SumToStream<T> const& s) {
 }
 
 template <class T>
-SumEntries<T> sum(Stream& stream, SumToEntries<T> const& s) {
-  GPUPS_ASSERT(stream.device().is_host() && !s.streams.empty() && have_one_range(s.streams));
-  HostExec const ex = host_exec(stream);
+SumEntries<T> run(HostExec ex, SumToEntries<T> const& s) {
+  GPUPS_ASSERT(!s.streams.empty() && have_one_range(s.streams));
   auto const most = counts_at_most(s.streams);
   std::vector<std::size_t> room{0};
   for (std::uint32_t const count : most) room.push_back(room.back() + count);
@@ -132,10 +130,9 @@ SumEntries<T> sum(Stream& stream, SumToEntries<T> const& s) {
 }
 
 template <class T>
-BadStream sum(Stream& stream, SumToDense<T> const& s) {
-  GPUPS_ASSERT(stream.device().is_host() && have_one_range(s.streams));
+BadStream run(HostExec ex, SumToDense<T> const& s) {
+  GPUPS_ASSERT(have_one_range(s.streams));
   GPUPS_ASSERT(s.streams.empty() || s.into.size() == s.streams[0].header().size);
-  HostExec const ex = host_exec(stream);
   std::size_t const size = s.into.size();
   FirstBad bad;
   parallel_blocks<BlockSum<T>>(ex, stream_blocks(size), [&](BlockSum<T>& sums, std::size_t b) {
@@ -145,11 +142,23 @@ BadStream sum(Stream& stream, SumToDense<T> const& s) {
   return bad.get();
 }
 
-template EncodedSum sum(Stream&, SumToStream<float> const&);
-template EncodedSum sum(Stream&, SumToStream<std::int64_t> const&);
-template SumEntries<float> sum(Stream&, SumToEntries<float> const&);
-template SumEntries<std::int64_t> sum(Stream&, SumToEntries<std::int64_t> const&);
-template BadStream sum(Stream&, SumToDense<float> const&);
-template BadStream sum(Stream&, SumToDense<std::int64_t> const&);
+template <class T>
+EncodedSum sum(Stream& stream, SumToStream<T> const& s) {
+  return run_at_host_level<EncodedSum>(host_exec(stream), s);
+}
+template <class T>
+SumEntries<T> sum(Stream& stream, SumToEntries<T> const& s) {
+  return run_at_host_level<SumEntries<T>>(host_exec(stream), s);
+}
+template <class T>
+BadStream sum(Stream& stream, SumToDense<T> const& s) {
+  return run_at_host_level<BadStream>(host_exec(stream), s);
+}
+GPUPS_HOST_KERNEL_OF(EncodedSum, sum, SumToStream<float>)
+GPUPS_HOST_KERNEL_OF(EncodedSum, sum, SumToStream<std::int64_t>)
+GPUPS_HOST_KERNEL_OF(SumEntries<float>, sum, SumToEntries<float>)
+GPUPS_HOST_KERNEL_OF(SumEntries<std::int64_t>, sum, SumToEntries<std::int64_t>)
+GPUPS_HOST_KERNEL_OF(BadStream, sum, SumToDense<float>)
+GPUPS_HOST_KERNEL_OF(BadStream, sum, SumToDense<std::int64_t>)
 
 }  // namespace gpups::kernels
