@@ -27,6 +27,9 @@ add_library(gpups::flags ALIAS gpups_flags)
 target_compile_options(gpups_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas -Wno-missing-field-initializers>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno -fno-trapping-math>
+  # A product is fused with a sum only where the code says so. Otherwise it would depend on the instruction set, and on
+  # the code around it, how floats are rounded.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # wide vectors are only arguments of functions of this project
 target_compile_options(gpups_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${GPUPS_HOST_MARCH}>)
 if(GPUPS_SANITIZE)

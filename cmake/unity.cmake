@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpups_unity(target): with GPUPS_UNITY, a dozen sources of a folder are compiled together. This takes about half the
-# time, since their headers are read only once. Each source compiles alone too. Kernels always compile alone: the other
-# code in a file could change which functions the compiler inlines, and thereby how floats are rounded.
+# time, since their headers are read only once. Each source compiles alone too, and kernels always do.
 set(GPUPS_UNITY_SOURCES 12)
 
 function(gpups_unity target)

@@ -60,45 +60,71 @@ struct DoubleVector {
 
 }  // namespace gpups::kernels
 
-#elif !defined(__CUDACC__) && defined(__AVX2__) && defined(__FMA__)
+#elif !defined(__CUDACC__) && (defined(__FMA__) || defined(__aarch64__))
 #define GPUPS_DOWNWARD 1
+#include "kernels/highway.hpp"
+#ifdef __x86_64__
 #include <immintrin.h>
+#else
+#include <cfenv>
+#endif
 
 namespace gpups::kernels {
 
 struct DoubleVector {
-  static constexpr std::size_t kLanes = 4;
-  static constexpr int kRegisters = 8;
-  using Mask = __m128i;
-  static Mask first_lanes(std::size_t n) {
-    return _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)), _mm_setr_epi32(0, 1, 2, 3));
-  }
+  using D = hn::CappedTag<double, 4>;
+  using Floats = hn::Rebind<float, D>;
+  static constexpr std::size_t kLanes = hn::MaxLanes(D());
+  static constexpr int kRegisters = 32 / static_cast<int>(kLanes);
+  struct Mask {
+    hn::Mask<D> of;
+    hn::Mask<Floats> of_floats;
+  };
+  static Mask first_lanes(std::size_t n) { return {hn::FirstN(D(), n), hn::FirstN(Floats(), n)}; }
 
   // Makes the thread round downward until it is destroyed. REQUIRES: the arithmetic is in functions that are not
   // inlined.
+#ifdef __x86_64__  // only the mode of vector registers
   struct Downward {
     unsigned const before = _MM_GET_ROUNDING_MODE();
     Downward() { _MM_SET_ROUNDING_MODE(_MM_ROUND_DOWN); }
     ~Downward() { _MM_SET_ROUNDING_MODE(before); }
   };
+#else
+  struct Downward {
+    int const before = std::fegetround();
+    Downward() { std::fesetround(FE_DOWNWARD); }
+    ~Downward() { std::fesetround(before); }
+  };
+#endif
 
-  __m256d value;
-  static DoubleVector all(double x) { return {_mm256_set1_pd(x)}; }
-  static DoubleVector load(float const* from) { return {_mm256_cvtps_pd(_mm_loadu_ps(from))}; }
-  static DoubleVector load(float const* from, Mask mask) { return {_mm256_cvtps_pd(_mm_maskload_ps(from, mask))}; }
-  void add_product(DoubleVector c, DoubleVector x) { value = _mm256_fmadd_pd(c.value, x.value, value); }
+  hn::Vec<D> value;
+  static DoubleVector all(double x) { return {hn::Set(D(), x)}; }
+  static DoubleVector load(float const* from) { return {hn::PromoteTo(D(), hn::LoadU(Floats(), from))}; }
+  static DoubleVector load(float const* from, Mask mask) {
+    return {hn::PromoteTo(D(), hn::MaskedLoad(mask.of_floats, Floats(), from))};
+  }
+  void add_product(DoubleVector c, DoubleVector x) { value = hn::MulAdd(c.value, x.value, value); }
 
   struct Bits {
-    __m256d value = _mm256_setzero_pd();
-    void note(DoubleVector a, DoubleVector b) { value = _mm256_or_pd(value, _mm256_xor_pd(a.value, b.value)); }
+    hn::Vec<D> value = hn::Zero(D());
+    void note(DoubleVector a, DoubleVector b) { value = hn::Or(value, hn::Xor(a.value, b.value)); }
     bool any(std::uint64_t of) const {
-      __m256i const mask = _mm256_set1_epi64x(static_cast<long long>(of));
-      return _mm256_testz_si256(_mm256_castpd_si256(value), mask) == 0;
+      hn::RebindToUnsigned<D> const d;
+      return !hn::AllTrue(d, hn::Eq(hn::And(hn::BitCast(d, value), hn::Set(d, of)), hn::Zero(d)));
     }
   };
   static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
-    _mm256_maskstore_epi64(reinterpret_cast<long long*>(to), _mm256_cvtepi32_epi64(mask),
-                           _mm256_sub_epi64(_mm256_castpd_si256(a.value), _mm256_castpd_si256(b.value)));
+    hn::RebindToSigned<D> const d;
+    hn::BlendedStore(hn::Sub(hn::BitCast(d, a.value), hn::BitCast(d, b.value)), hn::RebindMask(d, mask.of), d, to);
+  }
+  // Stores a - b.
+  static void store_double(DoubleVector a, DoubleVector b, double* to) {
+    hn::StoreU(hn::Sub(a.value, b.value), D(), to);
+  }
+  // Stores doubles, times a scale, as floats.
+  static void store_scaled(double const* from, DoubleVector scale, float* to) {
+    hn::StoreU(hn::DemoteTo(Floats(), hn::Mul(hn::LoadU(D(), from), scale.value)), Floats(), to);
   }
 };
 

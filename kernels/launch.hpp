@@ -23,8 +23,7 @@
 #endif
 // GPUPS_INLINED_FN is for functions that take closures, and for functions that only prefetch, which g++ drops if they
 // are not inlined. A function that is not inlined reads its closure from memory, and a closure that was just written
-// reaches the cache only after the rows that are being loaded. GPUPS_INLINED_BODY is for the closures themselves:
-// whether a product that a closure returns is rounded before it is added to a sum must not depend on the caller. With
+// reaches the cache only after the rows that are being loaded. GPUPS_INLINED_BODY is for the closures themselves. With
 // sanitizers neither forces inlining, because that would take the compiler minutes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GPUPS_INLINED_FN GPUPS_FN inline

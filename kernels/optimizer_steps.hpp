@@ -52,7 +52,7 @@ GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt grad
   return r.columns.nonfinite(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
                                        epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), s = columns.get(sums + j) + g * g;
-    auto const x = value.get(j) - quotient(rate * g, root(s) + epsilon);
+    auto const x = value.get(j) - quotient(rate * g, square_root(s) + epsilon);
     columns.put(sums + j, s);
     return 0.0F * s + value.put(j, x);
   });
@@ -115,7 +115,7 @@ struct AdamMoments {
   // Returns the direction of the step for these moments.
   template <class V>
   GPUPS_FN V direction(Pair<V> const& at) const {
-    return quotient(correction.first * at.first, root(correction.second * at.second) + epsilon);
+    return quotient(correction.first * at.first, square_root(correction.second * at.second) + epsilon);
   }
   // Returns the direction of the step in the columns from j on.
   GPUPS_FN auto direction(std::size_t j) const {
@@ -194,9 +194,9 @@ GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_chan
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
     auto const z_before = columns.get(z_at + j);
     auto const change = where_zero(z_before, 1 / rate, inverse_change);
-    auto const growth = (root(n) - root(before)) * (1 / rate) + (root(before) + o.beta) * change;
+    auto const growth = (square_root(n) - square_root(before)) * (1 / rate) + (square_root(before) + o.beta) * change;
     auto const z = z_before + g - growth * value.get(j);
-    auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));
+    auto const x = 0.0F - quotient(rate * beyond(z, o.l1), square_root(n) + (o.beta + rate * o.l2));
     columns.put(sums + j, n);
     columns.put(z_at + j, z);
     return 0.0F * n + 0.0F * z + value.put(j, x);

@@ -5,6 +5,7 @@
 // multiple of four.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,7 @@
 #include <utility>
 
 #include "kernels/launch.hpp"
-#include "kernels/score/vector.hpp"
-#if !defined(__CUDACC__) && defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
@@ -45,7 +43,7 @@ template <class F>
 __device__ Quad apply(F f, Quad a, Quad b) {
   return {f(a.of.x, b.of.x), f(a.of.y, b.of.y), f(a.of.z, b.of.z), f(a.of.w, b.of.w)};
 }
-__device__ inline Quad root(Quad a) { return {sqrtf(a.of.x), sqrtf(a.of.y), sqrtf(a.of.z), sqrtf(a.of.w)}; }
+__device__ inline Quad square_root(Quad a) { return {sqrtf(a.of.x), sqrtf(a.of.y), sqrtf(a.of.z), sqrtf(a.of.w)}; }
 // Returns a / b, or 0 if b is 0, which it may be if all gradients so far were 0.
 __device__ inline float quotient(float a, float b) { return b > 0 ? a / b : 0.0F; }
 __device__ inline Quad quotient(Quad a, Quad b) {
@@ -149,22 +147,18 @@ template <class V>
 V where_zero(V z, float a, float b) {
   return z == 0.0F ? V{} + a : V{} + b;
 }
-template <class V>
-V root(V x) {
-#ifdef __AVX512F__
-  if constexpr (sizeof(V) == sizeof(__m512))
-    return reinterpret_cast<V>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
-#endif
-  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); ++k) x[k] = __builtin_sqrtf(x[k]);
-  return x;
-}
 
-// Returns sum * unit, for exact sums.
+// Returns sum * unit, for exact sums. Each operation rounds once, as for single numbers.
 template <class V>
 V scaled(std::int64_t const* sum, double unit) {
+  using Doubles = hn::CappedTag<double, std::min(kVector, sizeof(V) / sizeof(float)) / 2>;
+  constexpr std::size_t kTogether = hn::MaxLanes(Doubles{});
   V value;
-  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); ++k) {
-    value[k] = static_cast<float>(static_cast<double>(sum[k]) * unit);
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); k += kTogether) {
+    auto const units = hn::LoadU(hn::RebindToSigned<Doubles>(), sum + k);
+    auto const product = hn::Mul(hn::ConvertTo(Doubles(), units), hn::Set(Doubles(), unit));
+    auto const floats = hn::DemoteTo(hn::Rebind<float, Doubles>(), product);
+    __builtin_memcpy(reinterpret_cast<char*>(&value) + k * sizeof(float), &floats, kTogether * sizeof(float));
   }
   return value;
 }
@@ -201,14 +195,8 @@ struct HostColumns {
 
  private:
   static bool are_zero(V const& x) {
-#ifdef __AVX512F__
-    if constexpr (sizeof(V) == sizeof(__m512)) {
-      return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x), _mm512_setzero_ps(), _CMP_NEQ_UQ) == 0;
-    }
-#endif
-    float any = 0;
-    for (std::size_t k = 0; k < kWidth; ++k) any += x[k];
-    return any == 0;
+    hn::CappedTag<float, kWidth> const d;
+    return hn::AllTrue(d, hn::Eq(to_highway(x), hn::Zero(d)));
   }
   // The indices of parts are constants, so that parts stay in registers.
   template <class F, std::size_t... k>

@@ -32,9 +32,10 @@ void run(HostExec ex, SumAndUpdate const& arguments) {
   };
   auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
   auto const short_row = [&](std::uint32_t r, RowEntries const& entries) {
-#ifdef GPUPS_ROUNDS_APART
+#ifdef GPUPS_DOWNWARD
     alignas(64) float means[kBufferColumns];
-    if (sum_row(s, entries, ToFloats{means, u.scale})) return update_row(HostLanes{}, u, u.ids[r], Mean{means});
+    if (sum_row_to_floats<kBufferColumns>(s, entries, u.scale, means))
+      return update_row(HostLanes{}, u, u.ids[r], Mean{means});
 #endif
     alignas(64) std::int64_t sums[kBufferColumns];
     bool const fits = sum_any_row(s, per_grid, entries, sums);

@@ -55,6 +55,17 @@ struct ToFloats {
     }
   }
 };
+#else
+// Writes the sums of a row as doubles, which are exact, in whole vectors.
+struct ToDoubles {
+  double* to;
+  template <int kVectors>
+  [[gnu::always_inline]] void put(DoubleVector const* sum, DoubleVector base, std::size_t column,
+                                  DoubleVector::Mask) const {
+#pragma GCC unroll 16
+    for (int k = 0; k < kVectors; ++k) DoubleVector::store_double(sum[k], base, to + column + kVectorLanes * k);
+  }
+};
 #endif
 
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. Returns false if an accumulator left
@@ -123,6 +134,30 @@ bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   if (far) return watch ? sum_all_columns<true, true>(s, entries, out) : sum_all_columns<true, false>(s, entries, out);
   return watch ? sum_all_columns<false, true>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
 }
+
+// Writes the sums of a row as floats, times a scale, up to a multiple of 16 columns; 0 in the padding. Returns false as
+// sum_columns() does. REQUIRES: at most kColumns columns.
+#ifdef GPUPS_ROUNDS_APART
+template <std::size_t kColumns>
+bool sum_row_to_floats(SumGradients const& s, RowEntries const& entries, double scale, float* to) {
+  return sum_row(s, entries, ToFloats{to, scale});
+}
+#else
+// Not inlined: runs when the thread rounds to nearest again.
+[[gnu::noinline]] inline void scale_to_floats(double const* from, std::size_t columns, double scale, float* to) {
+  auto const factor = DoubleVector::all(scale);
+  for (std::size_t j = 0; j < columns; j += kVectorLanes) DoubleVector::store_scaled(from + j, factor, to + j);
+}
+template <std::size_t kColumns>
+bool sum_row_to_floats(SumGradients const& s, RowEntries const& entries, double scale, float* to) {
+  alignas(64) double sums[kColumns];
+  if (!sum_row(s, entries, ToDoubles{sums})) return false;
+  std::size_t const dim = s.sums.columns(), stride = s.sums.stride();
+  scale_to_floats(sums, dim, scale, to);
+  for (std::size_t j = dim; j < stride; ++j) to[j] = 0.0F;
+  return true;
+}
+#endif
 
 }  // namespace gpups::kernels
 #endif

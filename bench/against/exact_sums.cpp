@@ -7,7 +7,7 @@
 #include "bench/against/sparse_gradients.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/score/step_triples.hpp"
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 #include "kernels/update_row.hpp"
 #include "tests/support/inputs.hpp"
 

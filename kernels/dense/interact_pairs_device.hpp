@@ -58,12 +58,12 @@ __device__ inline float dot_of(float const* left, float const* right, std::size_
   std::size_t d = 0;
   for (; d + 4 <= dim; d += 4) {
     float4 const l = *reinterpret_cast<float4 const*>(left + d), r = *reinterpret_cast<float4 const*>(right + d);
-    sum += l.x * r.x;
-    sum += l.y * r.y;
-    sum += l.z * r.z;
-    sum += l.w * r.w;
+    sum = fmaf(l.x, r.x, sum);
+    sum = fmaf(l.y, r.y, sum);
+    sum = fmaf(l.z, r.z, sum);
+    sum = fmaf(l.w, r.w, sum);
   }
-  for (; d < dim; ++d) sum += left[d] * right[d];
+  for (; d < dim; ++d) sum = fmaf(left[d], right[d], sum);
   return sum;
 }
 
@@ -94,10 +94,10 @@ __device__ inline void write_gradient(InteractPairsBackward const& g, std::size_
     if (other == f) continue;
     float const of_pair = sample.pairs[f > other ? place_of_pair(f, other) : place_of_pair(other, f)];
     float4 const four = *reinterpret_cast<float4 const*>(sample.vector(other) + k);
-    sum[0] += of_pair * four.x;
-    sum[1] += of_pair * four.y;
-    sum[2] += of_pair * four.z;
-    sum[3] += of_pair * four.w;
+    sum[0] = fmaf(of_pair, four.x, sum[0]);
+    sum[1] = fmaf(of_pair, four.y, sum[1]);
+    sum[2] = fmaf(of_pair, four.z, sum[2]);
+    sum[3] = fmaf(of_pair, four.w, sum[3]);
   }
   for (std::size_t c = 0; c < 4; ++c) sum[c] = k + c < g.dim ? sum[c] : 0;
   store_wide(g.rows_gradient.row(i) + f * row_stride(g.dim) + k, make_float4(sum[0], sum[1], sum[2], sum[3]));

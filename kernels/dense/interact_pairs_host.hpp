@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "kernels/dense/interact_pairs.hpp"
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
@@ -31,38 +31,21 @@ void multiply_tile(TileProduct const& p) {
   for (std::size_t k = 0; k < p.count; ++k) {
     V const term = load<V>(p.terms + k * p.terms_stride);
 #pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r) sum[r] += p.factors[r * p.factors_stride + k] * term;
+    for (std::size_t r = 0; r < kRows; ++r) sum[r] = multiply_add(p.factors[r * p.factors_stride + k], term, sum[r]);
   }
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < kRows; ++r) store(p.out + r * p.out_stride, sum[r]);
 }
 
-// Computes all rows, eight at a time, then the remaining ones.
-template <class V>
+// Computes all rows: kRows at a time, then the remaining ones together.
+template <class V, std::size_t kRows = 8>
 void multiply_tiles(TileProduct p, std::size_t rows) {
-  for (; rows >= 8; rows -= 8) {
-    multiply_tile<V, 8>(p);
-    p.factors += 8 * p.factors_stride;
-    p.out += 8 * p.out_stride;
+  for (; rows >= kRows; rows -= kRows) {
+    multiply_tile<V, kRows>(p);
+    p.factors += kRows * p.factors_stride;
+    p.out += kRows * p.out_stride;
   }
-  switch (rows) {
-    case 7:
-      return multiply_tile<V, 7>(p);
-    case 6:
-      return multiply_tile<V, 6>(p);
-    case 5:
-      return multiply_tile<V, 5>(p);
-    case 4:
-      return multiply_tile<V, 4>(p);
-    case 3:
-      return multiply_tile<V, 3>(p);
-    case 2:
-      return multiply_tile<V, 2>(p);
-    case 1:
-      return multiply_tile<V, 1>(p);
-    default:
-      return;
-  }
+  if constexpr (kRows > 1) multiply_tiles<V, kRows - 1>(p, rows);
 }
 
 // The scratch memory of a thread: a square matrix with an element for each pair, in rows of whole vectors, and the
@@ -77,7 +60,7 @@ struct PairScratch {
   std::size_t width;  // slots, rounded up to whole vectors
   Array<float> memory;
   float* pairs;   // (slots, width)
-  float* panels;  // (width / 16, dim, 16): panel[k][l] is element k of vector 16 * panel + l
+  float* panels;  // (width / kVector, dim, kVector): panel[k][l] is element k of vector kVector * panel + l
 };
 
 // Fills scratch.panels.
@@ -86,7 +69,7 @@ inline void transpose_vectors(float const* vectors, std::size_t slots, std::size
   for (std::size_t first = 0; first < slots; first += kVector) {
     float* const panel = scratch.panels + first * dim;
     std::size_t const count = std::min(kVector, slots - first);
-    if (dim < kVector) {
+    if (dim < kLanes) {  // a row may end within a vector
       std::fill(panel, panel + dim * kVector, 0.0F);
       for (std::size_t l = 0; l < count; ++l) {
         for (std::size_t k = 0; k < dim; ++k) panel[k * kVector + l] = vectors[(first + l) * stride + k];

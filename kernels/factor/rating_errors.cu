@@ -22,7 +22,7 @@ void run(Exec<S> ex, RatingErrors const& g) {
   GPUPS_ASSERT(g.rows_of.size() == n && g.columns_of.size() == n && g.slopes.size() >= n);
   GPUPS_ASSERT(g.losses.size() >= rating_losses(n) && g.rows.columns() == g.columns.columns());
 #ifndef __CUDACC__
-  if (g.rows.columns() >= kVector) return rating_errors_on_host(ex, g);
+  if (g.rows.columns() >= kLanes) return rating_errors_on_host(ex, g);
 #endif
   each_row(ex, rating_losses(n), [g, n] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::size_t const first = i * kRatingsTogether;

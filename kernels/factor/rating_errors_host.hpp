@@ -9,11 +9,11 @@
 
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/score/types.hpp"
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
-static_assert(kRatingsTogether == kVector);
+static_assert(kRatingsTogether == kLanes);
 
 // Computes the errors of ratings in groups of 16.
 class HostRatingErrors {
@@ -23,7 +23,7 @@ class HostRatingErrors {
   [[gnu::always_inline]] void prefetch(std::size_t rating) const {
     float const* const row = g_.rows.row(g_.rows_of[rating]);
     float const* const column = g_.columns.row(g_.columns_of[rating]);
-    for (std::size_t j = 0; j < dim_; j += kVector) {
+    for (std::size_t j = 0; j < dim_; j += kLanes) {
       __builtin_prefetch(row + j);
       __builtin_prefetch(column + j);
     }
@@ -31,30 +31,42 @@ class HostRatingErrors {
 
   // Computes ratings first .. first + 15.
   void sixteen(std::size_t first, std::int64_t& loss) const {
-    Vector sums[kVector];
-    for (std::size_t k = 0; k < kVector; ++k) sums[k] = products(first + k);
-    Vector const slopes = 2.0F * (sums_of(sums) - load<Vector>(g_.ratings.data() + first));
-    store(g_.slopes.data() + first, slopes);
-    loss = squared_errors(slopes, kVector);
+    loss = 0;
+    for (std::size_t k = first; k < first + kLanes; k += kVector) {
+      Vector sums[kVector];
+      for (std::size_t l = 0; l < kVector; ++l) sums[l] = products(k + l);
+      Vector const slopes = 2.0F * (sums_of(sums) - load<Vector>(g_.ratings.data() + k));
+      store(g_.slopes.data() + k, slopes);
+      loss += squared_errors(slopes, kVector);
+    }
   }
   // The same for `count` < 16 ratings.
   void some(std::size_t first, std::size_t count, std::int64_t& loss) const {
-    Vector sums[kVector] = {}, ratings = {};
-    for (std::size_t k = 0; k < count; ++k) sums[k] = products(first + k);
-    for (std::size_t k = 0; k < count; ++k) ratings[k] = g_.ratings[first + k];
-    Vector const slopes = 2.0F * (sums_of(sums) - ratings);
-    for (std::size_t k = 0; k < count; ++k) g_.slopes[first + k] = slopes[k];
-    loss = squared_errors(slopes, count);
+    loss = 0;
+    for (std::size_t k = 0; k < count; k += kVector) {
+      std::size_t const here = std::min(kVector, count - k);
+      Vector sums[kVector] = {}, ratings = {};
+      for (std::size_t l = 0; l < here; ++l) sums[l] = products(first + k + l);
+      for (std::size_t l = 0; l < here; ++l) ratings[l] = g_.ratings[first + k + l];
+      Vector const slopes = 2.0F * (sums_of(sums) - ratings);
+      for (std::size_t l = 0; l < here; ++l) g_.slopes[first + k + l] = slopes[l];
+      loss += squared_errors(slopes, here);
+    }
   }
 
  private:
-  // Lane l of the result is the sum of the products of columns l, l + 16, ...; the padding adds zeros.
+  // Returns partial sums of the products of columns: those of columns l, l + 16, ... are one. The padding adds zeros.
   Vector products(std::size_t rating) const {
     float const* const row = g_.rows.row(g_.rows_of[rating]);
     float const* const column = g_.columns.row(g_.columns_of[rating]);
-    Vector sum = {};
-    for (std::size_t j = 0; j < stride_; j += kVector) sum += load<Vector>(row + j) * load<Vector>(column + j);
-    return sum;
+    Partials sum = {};
+    for (std::size_t j = 0; j < stride_; j += kLanes) {
+      for (std::size_t v = 0; v < Partials::kVectors; ++v) {
+        std::size_t const k = j + v * kVector;
+        sum.of[v] = multiply_add(load<Vector>(row + k), load<Vector>(column + k), sum.of[v]);
+      }
+    }
+    return sum.fold();
   }
   // The same bits as squared_error_units().
   static std::int64_t squared_errors(Vector slopes, std::size_t count) {
@@ -77,8 +89,8 @@ inline void rating_errors_on_host(HostExec ex, RatingErrors const& g) {
     HostRatingErrors const errors(g);
     std::size_t const first = block * kBlock, last = std::min(first + kBlock, n);
     std::size_t i = first;
-    for (; i + kVector <= last; i += kVector) {
-      for (std::size_t k = i + kVector; k < std::min(i + 2 * kVector, last); ++k) errors.prefetch(k);
+    for (; i + kLanes <= last; i += kLanes) {
+      for (std::size_t k = i + kLanes; k < std::min(i + 2 * kLanes, last); ++k) errors.prefetch(k);
       errors.sixteen(i, g.losses[i / kRatingsTogether]);
     }
     if (i < last) errors.some(i, last - i, g.losses[i / kRatingsTogether]);

@@ -8,22 +8,23 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/score/types.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
 // Returns exp(x) for x <= 0; the result is at least 1e-38.
 GPUPS_FN inline float exp_negative(float x) {
   x = x < -87.0F ? -87.0F : x;
-  float const shifted = x * 1.44269504F + 0x1.8p23F;  // rounds to an integer, in the low bits
+  float const shifted = multiply_add(x, 1.44269504F, 0x1.8p23F);  // rounds to an integer, in the low bits
   float const n = shifted - 0x1.8p23F;
-  float const r = (x - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts
+  float const r = multiply_add(n, 2.12194440e-4F, multiply_add(n, -0.693359375F, x));  // ln 2 in two parts
   float p = 1.3888889e-3F;
-  p = p * r + 8.3333333e-3F;
-  p = p * r + 4.1666667e-2F;
-  p = p * r + 1.6666667e-1F;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
+  p = multiply_add(p, r, 8.3333333e-3F);
+  p = multiply_add(p, r, 4.1666667e-2F);
+  p = multiply_add(p, r, 1.6666667e-1F);
+  p = multiply_add(p, r, 0.5F);
+  p = multiply_add(p, r, 1.0F);
+  p = multiply_add(p, r, 1.0F);
   std::uint32_t bits;
   __builtin_memcpy(&bits, &shifted, sizeof bits);
   bits = (bits << 23) + 0x3F800000U;
@@ -37,13 +38,13 @@ GPUPS_FN inline float log1p_unit(float e) {
   float const z = e / (2.0F + e);
   float const w = z * z;
   float p = 1.0F / 15;
-  p = p * w + 1.0F / 13;
-  p = p * w + 1.0F / 11;
-  p = p * w + 1.0F / 9;
-  p = p * w + 1.0F / 7;
-  p = p * w + 1.0F / 5;
-  p = p * w + 1.0F / 3;
-  p = p * w + 1.0F;
+  p = multiply_add(p, w, 1.0F / 13);
+  p = multiply_add(p, w, 1.0F / 11);
+  p = multiply_add(p, w, 1.0F / 9);
+  p = multiply_add(p, w, 1.0F / 7);
+  p = multiply_add(p, w, 1.0F / 5);
+  p = multiply_add(p, w, 1.0F / 3);
+  p = multiply_add(p, w, 1.0F);
   return 2.0F * z * p;
 }
 

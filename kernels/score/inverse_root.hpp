@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

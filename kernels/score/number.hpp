@@ -6,7 +6,7 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/score/types.hpp"
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
@@ -34,7 +34,7 @@ struct ComplexNumber {
     store(row + k, re);
     store(row + count + k, im);
   }
-  GPUPS_FN T squared() const { return re * re + im * im; }
+  GPUPS_FN T squared() const { return multiply_add(re, re, im * im); }
 };
 
 // Returns a b.
@@ -44,7 +44,7 @@ GPUPS_FN inline RealNumber<T> product(RealNumber<T> a, RealNumber<T> b) {
 }
 template <class T>
 GPUPS_FN inline ComplexNumber<T> product(ComplexNumber<T> a, ComplexNumber<T> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
 }
 // Returns a conj(b).
 template <class T>
@@ -53,16 +53,16 @@ GPUPS_FN inline RealNumber<T> product_conj(RealNumber<T> a, RealNumber<T> b) {
 }
 template <class T>
 GPUPS_FN inline ComplexNumber<T> product_conj(ComplexNumber<T> a, ComplexNumber<T> b) {
-  return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
+  return {multiply_add(a.re, b.re, a.im * b.im), multiply_add(a.im, b.re, -(a.re * b.im))};
 }
 // Returns a + factor * b.
 template <class T, class Factor>
 GPUPS_FN inline RealNumber<T> plus(RealNumber<T> a, Factor factor, RealNumber<T> b) {
-  return {a.re + factor * b.re};
+  return {multiply_add(factor, b.re, a.re)};
 }
 template <class T, class Factor>
 GPUPS_FN inline ComplexNumber<T> plus(ComplexNumber<T> a, Factor factor, ComplexNumber<T> b) {
-  return {a.re + factor * b.re, a.im + factor * b.im};
+  return {multiply_add(factor, b.re, a.re), multiply_add(factor, b.im, a.im)};
 }
 
 // Returns a - b. One of them may be a single number and the other a vector.

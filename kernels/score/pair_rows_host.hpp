@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes a number for each pair of rows on the host. Panels of 32 right rows are transposed, so that the 32 pairs
-// with one left row are two vectors; eight left rows are computed at a time. Only for dot_rows.cu and distance_rows.cu.
+// Computes a number for each pair of rows on the host. Panels of right rows are transposed, so that their pairs
+// with one left row are two vectors; several left rows are computed at a time. Only for dot_rows.cu and distance_rows.cu.
 #pragma once
 
 #ifndef __CUDACC__
@@ -12,10 +12,10 @@
 namespace gpups::kernels {
 
 inline constexpr std::size_t kPanel = 2 * kVector;
-inline constexpr std::size_t kTileRows = 8;
+inline constexpr std::size_t kTileRows = kAccumulators == 8 && kVector == 8 ? 6 : 8;  // AVX2 has 16 registers
 
-// Writes columns first .. first+15 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero; padding
-// columns are read but not written.
+// Writes columns first .. first + kVector - 1 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero;
+// padding columns are read but not written.
 inline void pack_columns(PickedRows const& right, std::size_t first_row, std::size_t rows, std::size_t first,
                          float* panel) {
   Vector v[kVector] = {};
@@ -56,31 +56,17 @@ void pair_tile(Pair pair, float const* left, std::size_t stride, float const* pa
   }
 }
 
-// The same for 1 to 8 rows.
-template <class Pair>
+// The same for 1 to kTileRows rows.
+template <std::size_t R = kTileRows, class Pair>
 void pair_tile(Pair pair, std::size_t rows, float const* left, std::size_t stride, float const* panel, std::size_t dim,
                Vector (*results)[2]) {
-  switch (rows) {
-    case 1:
-      return pair_tile<1>(pair, left, stride, panel, dim, results);
-    case 2:
-      return pair_tile<2>(pair, left, stride, panel, dim, results);
-    case 3:
-      return pair_tile<3>(pair, left, stride, panel, dim, results);
-    case 4:
-      return pair_tile<4>(pair, left, stride, panel, dim, results);
-    case 5:
-      return pair_tile<5>(pair, left, stride, panel, dim, results);
-    case 6:
-      return pair_tile<6>(pair, left, stride, panel, dim, results);
-    case 7:
-      return pair_tile<7>(pair, left, stride, panel, dim, results);
-    default:
-      return pair_tile<8>(pair, left, stride, panel, dim, results);
+  if constexpr (R > 1) {
+    if (rows < R) return pair_tile<R - 1>(pair, rows, left, stride, panel, dim, results);
   }
+  pair_tile<R>(pair, left, stride, panel, dim, results);
 }
 
-// For rows that are shorter than a vector.
+// For short rows, which may end within a vector.
 template <class Pair>
 void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   using N = typename Pair::template Number<float>;
@@ -96,7 +82,7 @@ void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, Pick
 // out(i, j) = the result of `pair` for left.row(i) and right.row(j).
 template <class Pair>
 void pair_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
-  if (left.columns() < kVector) return pair_narrow_rows(ex, pair, left, right, out);
+  if (left.columns() < kLanes) return pair_narrow_rows(ex, pair, left, right, out);
   std::size_t const n = out.rows(), m = out.columns(), dim = left.columns();
   ex.arena->blocks((m + kPanel - 1) / kPanel, [&](std::size_t block) {
     Array<float> const panel(Device::host(), dim * kPanel);

@@ -13,10 +13,10 @@ struct DotPair {
   using Number = RealNumber<T>;
   static constexpr std::size_t kParts = 1;  // floats per number
 
-  GPUPS_FN static float add(float sum, RealNumber<float> a, RealNumber<float> b) { return fmaf(a.re, b.re, sum); }
-#ifndef __CUDACC__
-  static Vector add(Vector sum, RealNumber<float> a, RealNumber<Vector> b) { return sum + a.re * b.re; }
-#endif
+  template <class T>
+  GPUPS_FN static T add(T sum, RealNumber<float> a, RealNumber<T> b) {
+    return multiply_add(a.re, b.re, sum);
+  }
   template <class T>
   GPUPS_FN T result(T sum) const {
     return sum;

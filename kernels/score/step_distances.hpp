@@ -89,7 +89,7 @@ class HostDistanceStep {
       : g_(g),
         n_(g.negatives),
         stride_(g.entities.stride()),
-        padded_(whole_vectors(1 + 2 * n_)),
+        padded_(whole_lanes(1 + 2 * n_)),
         scratch_(Device::host(), padded_ + 2 * stride_) {}
 
   // Always inlined, since g++ removes calls of a function that only prefetches.
@@ -99,7 +99,7 @@ class HostDistanceStep {
     HostLanes{}.prefetch(g_.relations.row(g_.relation_rows[i]), row_stride(g_.relations.columns()) * sizeof(float));
     for (std::size_t e = 0; e < 2 + 2 * n_; ++e) HostLanes{}.prefetch(g_.entities.row(rows[e]), bytes);
     float* const sources = g_.sources.row(i * (2 + 2 * n_));
-    for (std::size_t k = 0; k < (2 + 2 * n_) * stride_; k += kVector) __builtin_prefetch(sources + k, 1);
+    for (std::size_t k = 0; k < (2 + 2 * n_) * stride_; k += kLanes) __builtin_prefetch(sources + k, 1);
   }
 
   void operator()(std::size_t i) const {
@@ -148,7 +148,7 @@ void step_distances(Exec<S> ex, StepTriples const& g) {
     using Score = decltype(score);
 #ifndef __CUDACC__
     using N = typename DistanceTriple<Score, Vector>::N;
-    if (N::count(g.entities.columns()) >= kVector) return each_triple<HostDistanceStep<Score>>(ex, g);
+    if (N::count(g.entities.columns()) >= kLanes) return each_triple<HostDistanceStep<Score>>(ex, g);
 #endif
     step_distances_of<Score>(ex, g);
   });

@@ -36,8 +36,8 @@ void step_triples_of(Exec<S> ex, StepTriples const& g) {
     lanes.each(stride, [=](std::size_t k) {
       float dq = 0.0F, dp = 0.0F;
       for (std::size_t j = 0; j < n; ++j) {
-        dq += coefficients[2 + j] * g.entities.row(rows[2 + j])[k];
-        dp += coefficients[2 + n + j] * g.entities.row(rows[2 + n + j])[k];
+        dq = multiply_add(coefficients[2 + j], g.entities.row(rows[2 + j])[k], dq);
+        dp = multiply_add(coefficients[2 + n + j], g.entities.row(rows[2 + n + j])[k], dp);
       }
       gs[k] = dq;
       go[k] = dp;
@@ -55,7 +55,7 @@ void run(Exec<S> ex, StepTriples const& g) {
   bool const complex = g.algebra == Algebra::kComplex;
   if (g.algebra == Algebra::kMatrix) return step_triples_of<MatrixTriple>(ex, g);
 #ifndef __CUDACC__
-  if (g.entities.columns() / (complex ? 2 : 1) >= kVector) {
+  if (g.entities.columns() / (complex ? 2 : 1) >= kLanes) {
     return complex ? each_triple<HostTripleStep<ComplexNumber<Vector>>>(ex, g)
                    : each_triple<HostTripleStep<RealNumber<Vector>>>(ex, g);
   }

@@ -12,7 +12,7 @@
 #include "kernels/score/largest_source.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "kernels/score/triple_math.hpp"
-#include "kernels/score/vector.hpp"
+#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 
@@ -26,7 +26,7 @@ class HostTripleStep {
         n_(g.negatives),
         dim_(g.entities.columns()),
         stride_(g.entities.stride()),
-        padded_(whole_vectors(1 + 2 * n_)),
+        padded_(whole_lanes(1 + 2 * n_)),
         scratch_(Device::host(), padded_ + 2 * stride_) {}
 
   // Always inlined, since g++ removes calls of a function that only prefetches.
@@ -35,7 +35,7 @@ class HostTripleStep {
     prefetch_row(g_.relations.row(g_.relation_rows[i]));
     for (std::size_t e = 0; e < 2 + 2 * n_; ++e) prefetch_row(g_.entities.row(rows[e]));
     float* const sources = g_.sources.row(kSourcesPerTriple * i);
-    for (std::size_t k = 0; k < kSourcesPerTriple * stride_; k += 16) __builtin_prefetch(sources + k, 1);
+    for (std::size_t k = 0; k < kSourcesPerTriple * stride_; k += kLanes) __builtin_prefetch(sources + k, 1);
   }
 
   void operator()(std::size_t i) const {
@@ -79,51 +79,47 @@ class HostTripleStep {
     HostLanes{}.prefetch(row, stride_ * sizeof(float));
   }
 
+  // The number of rows whose dot products are computed at a time.
+  static constexpr std::size_t kTogether = kAccumulators / Partials::kVectors;
+
   // Computes R dot products of one query, as vectors of partial sums.
   template <std::size_t R>
   void dots(float const* query, std::uint32_t const* rows, Vector* sums) const {
     float const* row[R];
-    Vector sum[R] = {};
+    Partials sum[R] = {};
     for (std::size_t c = 0; c < R; ++c) row[c] = g_.entities.row(rows[c]);
-    for (std::size_t k = 0; k < stride_; k += kVector) {
-      Vector const factor = load<Vector>(query + k);
+    for (std::size_t k = 0; k < stride_; k += kLanes) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < Partials::kVectors; ++v) {
+        Vector const factor = load<Vector>(query + k + v * kVector);
 #pragma GCC unroll 8
-      for (std::size_t c = 0; c < R; ++c) sum[c] += factor * load<Vector>(row[c] + k);
+        for (std::size_t c = 0; c < R; ++c) sum[c].of[v] = multiply_add(factor, load<Vector>(row[c] + k + v * kVector), sum[c].of[v]);
+      }
     }
-    for (std::size_t c = 0; c < R; ++c) sums[c] = sum[c];
+    for (std::size_t c = 0; c < R; ++c) sums[c] = sum[c].fold();
   }
+  // The same for 1 to kTogether rows.
+  template <std::size_t R = kTogether>
   void dots(std::size_t count, float const* query, std::uint32_t const* rows, Vector* sums) const {
-    switch (count) {
-      case 1:
-        return dots<1>(query, rows, sums);
-      case 2:
-        return dots<2>(query, rows, sums);
-      case 3:
-        return dots<3>(query, rows, sums);
-      case 4:
-        return dots<4>(query, rows, sums);
-      case 5:
-        return dots<5>(query, rows, sums);
-      case 6:
-        return dots<6>(query, rows, sums);
-      case 7:
-        return dots<7>(query, rows, sums);
-      default:
-        return dots<8>(query, rows, sums);
+    if constexpr (R > 1) {
+      if (count < R) return dots<R - 1>(count, query, rows, sums);
     }
+    dots<R>(query, rows, sums);
   }
 
   // Computes the scores of all candidates, and sets the rest up to padded_ to 0.
   void dot_products(float const* q, float const* p, std::uint32_t const* rows, float* scores) const {
     Vector sums[kVector] = {};
-    for (std::size_t c = 0; c < 1 + 2 * n_;) {
-      std::size_t const side_end = c <= n_ ? 1 + n_ : 1 + 2 * n_;
-      std::size_t const count = std::min({std::size_t{8}, kVector - c % kVector, side_end - c});
-      dots(count, c <= n_ ? q : p, rows + c, sums + c % kVector);
-      c += count;
-      if (c % kVector != 0 && c < 1 + 2 * n_) continue;
-      for (std::size_t rest = c % kVector; rest > 0 && rest < kVector; ++rest) sums[rest] = Vector{};
-      store(scores + (c - 1) / kVector * kVector, sums_of(sums));
+    for (std::size_t c = 0; c < padded_;) {
+      if (c < 1 + 2 * n_) {
+        std::size_t const side_end = c <= n_ ? 1 + n_ : 1 + 2 * n_;
+        std::size_t const count = std::min({kTogether, kVector - c % kVector, side_end - c});
+        dots(count, c <= n_ ? q : p, rows + c, sums + c % kVector);
+        c += count;
+      } else {
+        sums[c++ % kVector] = Vector{};
+      }
+      if (c % kVector == 0) store(scores + c - kVector, sums_of(sums));
     }
   }
 
@@ -133,31 +129,18 @@ class HostTripleStep {
     Vector sum[C] = {};
     for (std::size_t j = 0; j < n_; ++j) {
       float const* const row = g_.entities.row(rows[j]) + k;
-#pragma GCC unroll 8
-      for (std::size_t c = 0; c < C; ++c) sum[c] += weights[j] * load<Vector>(row + c * kVector);
+#pragma GCC unroll 16
+      for (std::size_t c = 0; c < C; ++c) sum[c] = multiply_add(weights[j], load<Vector>(row + c * kVector), sum[c]);
     }
     for (std::size_t c = 0; c < C; ++c) store(out + k + c * kVector, sum[c]);
   }
-  void mix(float const* weights, std::uint32_t const* rows, float* out) const {
-    std::size_t k = 0;
-    for (; k + 8 * kVector <= stride_; k += 8 * kVector) mix<8>(weights, rows, k, out);
-    switch ((stride_ - k) / kVector) {
-      case 1:
-        return mix<1>(weights, rows, k, out);
-      case 2:
-        return mix<2>(weights, rows, k, out);
-      case 3:
-        return mix<3>(weights, rows, k, out);
-      case 4:
-        return mix<4>(weights, rows, k, out);
-      case 5:
-        return mix<5>(weights, rows, k, out);
-      case 6:
-        return mix<6>(weights, rows, k, out);
-      case 7:
-        return mix<7>(weights, rows, k, out);
-    }
+  // The same for all columns from k on: C vectors at a time, then the remaining ones together.
+  template <std::size_t C = kAccumulators>
+  void mix_from(float const* weights, std::uint32_t const* rows, std::size_t k, float* out) const {
+    for (; k + C * kVector <= stride_; k += C * kVector) mix<C>(weights, rows, k, out);
+    if constexpr (C > 1) mix_from<C - 1>(weights, rows, k, out);
   }
+  void mix(float const* weights, std::uint32_t const* rows, float* out) const { mix_from(weights, rows, 0, out); }
 
   // As NumberTriple::finish(), given dq and dp.
   float finish(float slope, float const* s, float const* r, float const* o, float const* q, float const* dq,

@@ -63,7 +63,7 @@ void run(Exec<S> ex, SumDirections const& g) {
   with_distance(g.algebra, [&](auto score) {
     using Score = decltype(score);
 #ifndef __CUDACC__
-    if (Score::template Relation<float>::Number::count(g.left.columns()) >= kVector)
+    if (Score::template Relation<float>::Number::count(g.left.columns()) >= kLanes)
       return sum_directions_of<Score, Vector>(ex, g);
 #endif
     sum_directions_of<Score, float>(ex, g);

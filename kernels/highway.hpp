@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Highway, a library of portable vectors, for the instruction set that the file is compiled for: kernels are compiled
+// once for each set, so Highway's own dispatch is not used.
+#pragma once
+
+#ifndef __CUDACC__
+
+#define HWY_COMPILE_ONLY_STATIC
+#define HWY_DISABLE_PCLMUL_AES  // not part of x86-64-v3, and not used
+// Vectors have a size that the compiler knows. Loops without vectors still become SVE code.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include <hwy/highway.h>
+
+namespace gpups::kernels {
+namespace hn = hwy::HWY_NAMESPACE;
+}
+
+#endif
