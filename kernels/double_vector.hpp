@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of doubles with a fused multiply-add that rounds downward. GPUPS_DOWNWARD is defined if the target has the
-// instructions. GPUPS_ROUNDS_APART is defined if each instruction has its own rounding mode, so that other arithmetic
-// still rounds to nearest.
+// instructions.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,6 @@
 
 #if !defined(__CUDACC__) && defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define GPUPS_DOWNWARD 1
-#define GPUPS_ROUNDS_APART 1
 #include <immintrin.h>
 
 namespace gpups::kernels {
@@ -50,11 +48,9 @@ struct DoubleVector {
   static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
     _mm512_mask_storeu_epi64(to, mask, _mm512_sub_epi64(_mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value)));
   }
-  // Stores (low - b) * scale, followed by (high - b) * scale, as floats.
-  static void store_scaled(DoubleVector low, DoubleVector high, DoubleVector b, DoubleVector scale, float* to) {
-    __m256 const first = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(low.value, b.value), scale.value));
-    __m256 const second = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(high.value, b.value), scale.value));
-    _mm512_storeu_ps(to, _mm512_insertf32x8(_mm512_castps256_ps512(first), second, 1));
+  // Stores the differences of two vectors.
+  static void store_difference(DoubleVector a, DoubleVector b, double* to) {
+    _mm512_storeu_pd(to, _mm512_sub_pd(a.value, b.value));
   }
 };
 
@@ -118,13 +114,8 @@ struct DoubleVector {
     hn::RebindToSigned<D> const d;
     hn::BlendedStore(hn::Sub(hn::BitCast(d, a.value), hn::BitCast(d, b.value)), hn::RebindMask(d, mask.of), d, to);
   }
-  // Stores a - b.
-  static void store_double(DoubleVector a, DoubleVector b, double* to) {
+  static void store_difference(DoubleVector a, DoubleVector b, double* to) {
     hn::StoreU(hn::Sub(a.value, b.value), D(), to);
-  }
-  // Stores doubles, times a scale, as floats.
-  static void store_scaled(double const* from, DoubleVector scale, float* to) {
-    hn::StoreU(hn::DemoteTo(Floats(), hn::Mul(hn::LoadU(D(), from), scale.value)), Floats(), to);
   }
 };
 

@@ -148,19 +148,20 @@ V where_zero(V z, float a, float b) {
   return z == 0.0F ? V{} + a : V{} + b;
 }
 
-// Returns sum * unit, for exact sums. Each operation rounds once, as for single numbers.
-template <class V>
-V scaled(std::int64_t const* sum, double unit) {
-  using Doubles = hn::CappedTag<double, std::min(kVector, sizeof(V) / sizeof(float)) / 2>;
-  constexpr std::size_t kTogether = hn::MaxLanes(Doubles{});
-  V value;
-  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); k += kTogether) {
-    auto const units = hn::LoadU(hn::RebindToSigned<Doubles>(), sum + k);
-    auto const product = hn::Mul(hn::ConvertTo(Doubles(), units), hn::Set(Doubles(), unit));
-    auto const floats = hn::DemoteTo(hn::Rebind<float, Doubles>(), product);
-    __builtin_memcpy(reinterpret_cast<char*>(&value) + k * sizeof(float), &floats, kTogether * sizeof(float));
-  }
-  return value;
+// Returns sum * unit as floats, for exact sums of type int64 or double. Each operation rounds once, as for a number.
+template <class V, class T>
+V scaled(T const* sum, double unit) {
+  hn::CappedTag<float, sizeof(V) / sizeof(float)> const floats;
+  hn::Half<decltype(floats)> const half;
+  hn::Rebind<double, decltype(half)> const doubles;
+  auto const product = [&](T const* from) {
+    if constexpr (std::is_same_v<T, double>)
+      return hn::DemoteTo(half, hn::Mul(hn::LoadU(doubles, from), hn::Set(doubles, unit)));
+    else
+      return hn::DemoteTo(
+          half, hn::Mul(hn::ConvertTo(doubles, hn::LoadU(hn::RebindToSigned<decltype(doubles)>(), from)), hn::Set(doubles, unit)));
+  };
+  return std::bit_cast<V>(hn::Combine(floats, product(sum + hn::MaxLanes(half)), product(sum)));
 }
 
 // The columns of a row in vectors V.

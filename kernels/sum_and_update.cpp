@@ -33,9 +33,11 @@ void run(HostExec ex, SumAndUpdate const& arguments) {
   auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
   auto const short_row = [&](std::uint32_t r, RowEntries const& entries) {
 #ifdef GPUPS_DOWNWARD
-    alignas(64) float means[kBufferColumns];
-    if (sum_row_to_floats<kBufferColumns>(s, entries, u.scale, means))
-      return update_row(HostLanes{}, u, u.ids[r], Mean{means});
+    alignas(64) double exact[kBufferColumns];
+    if (sum_row(s, entries, ToDoubles{exact})) {
+      for (std::size_t j = s.sums.columns(); j < s.sums.stride(); ++j) exact[j] = 0;
+      return update_row(HostLanes{}, u, u.ids[r], MeanOfDoubles{exact, u.scale});
+    }
 #endif
     alignas(64) std::int64_t sums[kBufferColumns];
     bool const fits = sum_any_row(s, per_grid, entries, sums);

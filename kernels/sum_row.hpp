@@ -39,23 +39,6 @@ struct ToUnits {
     }
   }
 };
-#ifdef GPUPS_ROUNDS_APART
-// Writes the sums of a row as floats, times a scale, up to a multiple of 16 columns.
-struct ToFloats {
-  float* to;
-  double scale;
-  template <int kVectors>
-  [[gnu::always_inline]] void put(DoubleVector const* sum, DoubleVector base, std::size_t column,
-                                  DoubleVector::Mask) const {
-    auto const factor = DoubleVector::all(scale);
-#pragma GCC unroll 8
-    for (int k = 0; k < kVectors; k += 2) {
-      DoubleVector const next = k + 1 < kVectors ? sum[k + 1] : base;
-      DoubleVector::store_scaled(sum[k], next, base, factor, to + column + kVectorLanes * k);
-    }
-  }
-};
-#else
 // Writes the sums of a row as doubles, which are exact, in whole vectors.
 struct ToDoubles {
   double* to;
@@ -63,10 +46,9 @@ struct ToDoubles {
   [[gnu::always_inline]] void put(DoubleVector const* sum, DoubleVector base, std::size_t column,
                                   DoubleVector::Mask) const {
 #pragma GCC unroll 16
-    for (int k = 0; k < kVectors; ++k) DoubleVector::store_double(sum[k], base, to + column + kVectorLanes * k);
+    for (int k = 0; k < kVectors; ++k) DoubleVector::store_difference(sum[k], base, to + column + kVectorLanes * k);
   }
 };
-#endif
 
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. Returns false if an accumulator left
 // its range or a value is not finite; the output is then undefined. kFar: also prefetches sources into the second-level
@@ -99,7 +81,10 @@ template <int kVectors, bool kFar, bool kWatch, class Out>
       if (kWatch) changed[k % 2].note(sum[k], base);
     }
   }
-  for (int k = 0; !kWatch && k < kVectors; ++k) changed[k % 2].note(sum[k], base);
+  if constexpr (!kWatch) {
+#pragma GCC unroll 16  // a loop with a variable index would keep all sums in memory
+    for (int k = 0; k < kVectors; ++k) changed[k % 2].note(sum[k], base);
+  }
   constexpr std::uint64_t kSignAndExponent = 0xFFF0000000000000U;
   if (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent)) return false;
   out.template put<kVectors>(sum, base, column, tail_lanes);
@@ -126,7 +111,7 @@ bool sum_all_columns(SumGradients const& s, RowEntries const& entries, Out out) 
   return true;
 }
 
-// Sums all columns of a row to `out`: ToUnits or ToFloats. Returns false as sum_columns() does.
+// Sums all columns of a row to `out`: ToUnits or ToDoubles. Returns false as sum_columns() does.
 template <class Out>
 bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
@@ -134,30 +119,6 @@ bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   if (far) return watch ? sum_all_columns<true, true>(s, entries, out) : sum_all_columns<true, false>(s, entries, out);
   return watch ? sum_all_columns<false, true>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
 }
-
-// Writes the sums of a row as floats, times a scale, up to a multiple of 16 columns; 0 in the padding. Returns false as
-// sum_columns() does. REQUIRES: at most kColumns columns.
-#ifdef GPUPS_ROUNDS_APART
-template <std::size_t kColumns>
-bool sum_row_to_floats(SumGradients const& s, RowEntries const& entries, double scale, float* to) {
-  return sum_row(s, entries, ToFloats{to, scale});
-}
-#else
-// Not inlined: runs when the thread rounds to nearest again.
-[[gnu::noinline]] inline void scale_to_floats(double const* from, std::size_t columns, double scale, float* to) {
-  auto const factor = DoubleVector::all(scale);
-  for (std::size_t j = 0; j < columns; j += kVectorLanes) DoubleVector::store_scaled(from + j, factor, to + j);
-}
-template <std::size_t kColumns>
-bool sum_row_to_floats(SumGradients const& s, RowEntries const& entries, double scale, float* to) {
-  alignas(64) double sums[kColumns];
-  if (!sum_row(s, entries, ToDoubles{sums})) return false;
-  std::size_t const dim = s.sums.columns(), stride = s.sums.stride();
-  scale_to_floats(sums, dim, scale, to);
-  for (std::size_t j = dim; j < stride; ++j) to[j] = 0.0F;
-  return true;
-}
-#endif
 
 }  // namespace gpups::kernels
 #endif

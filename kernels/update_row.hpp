@@ -85,6 +85,17 @@ GPUPS_INLINED_FN Values hold_values(C, Values values, std::size_t) {
   return values;
 }
 #endif
+#ifndef __CUDACC__
+// The mean gradient of a row, from an exact sum of doubles. 0 in the padding.
+struct MeanOfDoubles {
+  double const* sum;
+  double scale;
+  template <class Columns>
+  auto at(Columns, std::size_t j) const {
+    return scaled<typename Columns::Value>(sum + j, scale);
+  }
+};
+#endif
 // The mean gradient of a row, from floats. 0 in the padding.
 struct Mean {
   float const* mean;
