@@ -109,7 +109,7 @@ class HostTripleStep {
 
   // Computes the scores of all candidates, and sets the rest up to padded_ to 0.
   void dot_products(float const* q, float const* p, std::uint32_t const* rows, float* scores) const {
-    Vector sums[kVector] = {};
+    Vector sums[kVector];
     for (std::size_t c = 0; c < padded_;) {
       if (c < 1 + 2 * n_) {
         std::size_t const side_end = c <= n_ ? 1 + n_ : 1 + 2 * n_;
