@@ -2,12 +2,15 @@
 #include "trainer/versions.hpp"
 
 #include "kernels/build_config.hpp"
+#include "kernels/host_level.hpp"
 
 namespace gpups::trainer {
 
 nlohmann::json versions() {
   return {{"gpups", GPUPS_VERSION},
           {"host_arch", GPUPS_HOST_ARCH},
+          {"host_levels", kernels::host_levels()},
+          {"host_level", kernels::host_level_name()},
           {"cuda_architectures", kHasCuda ? GPUPS_CUDA_ARCHITECTURES : ""},
           {"compiler", "g++ " __VERSION__}};
 }
