@@ -123,12 +123,12 @@ class Bench:
         folder.parent.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def train(self, config, run, settings, resume=False):
-        """Trains into a folder below the work folder: a new one, or with `resume` an existing one. Returns the summary
-        and `wall_seconds`, the time of the command."""
+    def train(self, config, run, settings, resume=False, env=None):
+        """Trains into a folder below the work folder: a new one, or with `resume` an existing one. `env` has additional
+        environment variables. Returns the summary and `wall_seconds`, the time of the command."""
         folder = self.work / run if resume else self.fresh_folder(run)
         command = [self.program("gpu_train"), "train", ROOT / "examples/configs" / config, "--run", folder]
-        seconds = self.run(command + ["--resume"] * resume + overrides(settings))
+        seconds = self.run(command + ["--resume"] * resume + overrides(settings), env=env)
         return {**summary(folder), "wall_seconds": seconds}
 
 

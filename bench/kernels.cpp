@@ -16,6 +16,7 @@
 
 #include "bench/against/copy_side.hpp"
 #include "gpups/device.hpp"
+#include "kernels/host_level.hpp"
 #include "tests/support/cases.hpp"
 
 namespace {
@@ -42,6 +43,15 @@ struct Settings {
   std::string jsonl, commit;  // jsonl: empty for none
   gpups::test::CaseSize size{61440, 100};
 };
+
+// Returns the name of the host's processor, or an empty string if the system does not tell it.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+  }
+  return {};
+}
 
 // Prints a line with the median of each case, and adds it to the file.
 class Reporter : public benchmark::BenchmarkReporter {
@@ -71,6 +81,8 @@ class Reporter : public benchmark::BenchmarkReporter {
     nlohmann::ordered_json const line{{"commit", settings_.commit},
                                       {"case", name},
                                       {"device", to_string(stream_.device())},
+                                      {"processor", processor_},
+                                      {"level", gpups::kernels::host_level_name()},
                                       {"threads", stream_.threads()},
                                       {"entries", settings_.size.n},
                                       {"dim", settings_.size.dim},
@@ -87,6 +99,7 @@ class Reporter : public benchmark::BenchmarkReporter {
   Settings const& settings_;
   Stream const& stream_;
   double copy_;
+  std::string processor_ = processor_name();
 };
 
 void run(Stream& stream, gpups::test::KernelCase const& kernel, Settings const& settings, Reporter& reporter) {

@@ -25,8 +25,8 @@ static_assert(std::size(kNames) == GPUPS_HOST_LEVEL_COUNT + 1, "each level has a
 std::size_t count_levels() { return 1; }
 #elif defined(__x86_64__)
 bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 std::size_t count_levels() {
   if (!has_avx512()) return 1;
@@ -39,7 +39,8 @@ std::size_t count_levels() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return;
   constexpr char const kText[] =
-      "gpups: this processor has no AVX2, FMA or BMI2 (this build uses their instructions): build gpups on this machine "
+      "gpups: this processor has no AVX2, FMA or BMI2 (this build uses their instructions): build gpups on this "
+      "machine "
       "with -DGPUPS_HOST_ARCH=native\n";
   static_cast<void>(!write(STDERR_FILENO, kText, sizeof kText - 1));
   _exit(1);
@@ -56,9 +57,10 @@ int find_level() {
   if (found != levels.end()) return static_cast<int>(found - levels.begin());
   std::string known;
   for (std::string_view const level : levels) known += (known.empty() ? "" : ", ") + std::string(level);
-  throw Error(fmt::format("GPUPS_HOST_LEVEL is \"{}\" (it selects the instructions of kernels, and this build on this "
-                          "processor has {}): use one of these, or do not set it",
-                          wanted, known));
+  throw Error(
+      fmt::format("GPUPS_HOST_LEVEL is \"{}\" (it selects the instructions of kernels, and this build on this "
+                  "processor has {}): use one of these, or do not set it",
+                  wanted, known));
 }
 
 }  // namespace

@@ -158,8 +158,9 @@ V scaled(T const* sum, double unit) {
     if constexpr (std::is_same_v<T, double>)
       return hn::DemoteTo(half, hn::Mul(hn::LoadU(doubles, from), hn::Set(doubles, unit)));
     else
-      return hn::DemoteTo(
-          half, hn::Mul(hn::ConvertTo(doubles, hn::LoadU(hn::RebindToSigned<decltype(doubles)>(), from)), hn::Set(doubles, unit)));
+      return hn::DemoteTo(half,
+                          hn::Mul(hn::ConvertTo(doubles, hn::LoadU(hn::RebindToSigned<decltype(doubles)>(), from)),
+                                  hn::Set(doubles, unit)));
   };
   return std::bit_cast<V>(hn::Combine(floats, product(sum + hn::MaxLanes(half)), product(sum)));
 }

@@ -58,12 +58,12 @@ DeviceExec device_exec(Stream const& stream);
 #elif defined(GPUPS_HOST_LEVEL)
 #define GPUPS_KERNEL(name, Arguments) GPUPS_HOST_KERNEL(void, name, Arguments)
 #elif GPUPS_HAS_CUDA
-#define GPUPS_KERNEL(name, Arguments)                                                                     \
-  extern template void run(DeviceExec, Arguments const&);                                                 \
-  void name(Stream& stream, Arguments const& arguments) {                                                 \
-    if (stream.device().is_host()) return run_at_host_level<void>(host_exec(stream), arguments);          \
-    cuda::CurrentDevice const current(stream.device().index);                                             \
-    run(device_exec(stream), arguments);                                                                  \
+#define GPUPS_KERNEL(name, Arguments)                                                            \
+  extern template void run(DeviceExec, Arguments const&);                                        \
+  void name(Stream& stream, Arguments const& arguments) {                                        \
+    if (stream.device().is_host()) return run_at_host_level<void>(host_exec(stream), arguments); \
+    cuda::CurrentDevice const current(stream.device().index);                                    \
+    run(device_exec(stream), arguments);                                                         \
   }
 #else
 #define GPUPS_KERNEL(name, Arguments) GPUPS_HOST_KERNEL(void, name, Arguments)
@@ -77,8 +77,8 @@ DeviceExec device_exec(Stream const& stream);
   Result run_at<GPUPS_HOST_LEVEL>(HostExec ex, Arguments const& arguments) { \
     return run(ex, arguments);                                               \
   }
-#define GPUPS_HOST_KERNEL(Result, name, Arguments)          \
-  Result name(Stream& stream, Arguments const& arguments);  \
+#define GPUPS_HOST_KERNEL(Result, name, Arguments)         \
+  Result name(Stream& stream, Arguments const& arguments); \
   GPUPS_HOST_KERNEL_OF(Result, name, Arguments)
 #else
 #define GPUPS_HOST_KERNEL_OF(Result, name, Arguments) template Result name(Stream&, Arguments const&);

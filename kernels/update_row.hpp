@@ -178,7 +178,7 @@ GPUPS_INLINED_FN void update_row_of(NativeLanes lanes, UpdateRows const& u, std:
 #else
   static_cast<void>(lanes);
   row_stride(u.dim) < kLanes ? update_values<T>(HostColumns<Quad>{}, u, id, mean)
-                              : update_values<T>(HostColumns<Vector>{}, u, id, mean);
+                             : update_values<T>(HostColumns<Vector>{}, u, id, mean);
 #endif
 }
 

@@ -76,9 +76,7 @@ inline auto to_highway(V x) {
   return std::bit_cast<hn::Vec<hn::CappedTag<float, sizeof(V) / sizeof(float)>>>(x);
 }
 template <class V>
-requires(sizeof(V) > sizeof(float)) inline V square_root(V x) {
-  return std::bit_cast<V>(hn::Sqrt(to_highway(x)));
-}
+requires(sizeof(V) > sizeof(float)) inline V square_root(V x) { return std::bit_cast<V>(hn::Sqrt(to_highway(x))); }
 // Each argument is a vector or a number, which stands for a vector of equal numbers.
 template <class A, class B, class C>
 requires(sizeof(A) + sizeof(B) + sizeof(C) > 3 * sizeof(float)) inline auto multiply_add(A a, B b, C c) {

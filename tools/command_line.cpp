@@ -35,10 +35,10 @@ std::string version_text() {
   auto const v = trainer::versions();
   auto const text = [&v](char const* name) { return v.at(name).get<std::string>(); };
   std::string const cuda = text("cuda_architectures");
-  return fmt::format("gpu_train {}\nhost code for: {} ({}; in use: {})\nCUDA: {}\nCUDA devices: {}\ncompiler: {}", text("gpups"),
-                     text("host_arch"), fmt::join(v.at("host_levels").get<std::vector<std::string>>(), ", "),
-                     text("host_level"), cuda.empty() ? "no" : "yes, for " + cuda, cuda_device_count(),
-                     text("compiler"));
+  return fmt::format("gpu_train {}\nhost code for: {} ({}; in use: {})\nCUDA: {}\nCUDA devices: {}\ncompiler: {}",
+                     text("gpups"), text("host_arch"),
+                     fmt::join(v.at("host_levels").get<std::vector<std::string>>(), ", "), text("host_level"),
+                     cuda.empty() ? "no" : "yes, for " + cuda, cuda_device_count(), text("compiler"));
 }
 
 // Options that are settings of the configuration.

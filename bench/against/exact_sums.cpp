@@ -7,8 +7,8 @@
 #include "bench/against/sparse_gradients.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/score/step_triples.hpp"
-#include "kernels/vector.hpp"
 #include "kernels/update_row.hpp"
+#include "kernels/vector.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

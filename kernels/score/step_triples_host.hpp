@@ -93,7 +93,8 @@ class HostTripleStep {
       for (std::size_t v = 0; v < Partials::kVectors; ++v) {
         Vector const factor = load<Vector>(query + k + v * kVector);
 #pragma GCC unroll 8
-        for (std::size_t c = 0; c < R; ++c) sum[c].of[v] = multiply_add(factor, load<Vector>(row[c] + k + v * kVector), sum[c].of[v]);
+        for (std::size_t c = 0; c < R; ++c)
+          sum[c].of[v] = multiply_add(factor, load<Vector>(row[c] + k + v * kVector), sum[c].of[v]);
       }
     }
     for (std::size_t c = 0; c < R; ++c) sums[c] = sum[c].fold();

@@ -202,8 +202,7 @@ ListedStream run(HostExec ex, ViewEntries const& e) {
   EncodeEntries<float> const floats{e.indices, e.values, e.first, e.size, {}};
   ListBlocks<float> const list(floats);
   StreamPositions positions(floats.form, e.first, e.size, list.counts());
-  each_block(ex, list,
-             [&](auto&, std::size_t b, BlockPositions const& found) { positions.keep(b, found); });
+  each_block(ex, list, [&](auto&, std::size_t b, BlockPositions const& found) { positions.keep(b, found); });
   StreamView view = positions.view(list.values(0));
   return {std::move(positions).take(), std::move(view)};
 }
