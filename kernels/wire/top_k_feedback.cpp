@@ -2,117 +2,27 @@
 #include "kernels/wire/top_k_feedback.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "gpups/stream.hpp"
+#include "kernels/arena.hpp"
 #include "kernels/assert.hpp"
 #include "kernels/check.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/space.hpp"
+#include "kernels/wire/add_to_residual.hpp"
 #include "kernels/wire/top_k.hpp"
 
 namespace gpups::kernels {
 namespace {
 
-constexpr std::size_t kBlock = 8192;  // elements: they stay in a core's caches
-// Gradients are below this many units, so that no sum of 100,000 steps leaves 64 bits.
-constexpr double kUnitsMost = 0x1p46;
-
-std::size_t blocks_of(std::size_t n) { return (n + kBlock - 1) / kBlock; }
-
 std::int64_t times_exp(std::int64_t bound, double exponent) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(bound) * std::exp(exponent)));
 }
 
-// Lists the positions of magnitudes from `bound` on, and returns their number; `to` has room for all. They are few, so
-// 16 elements are checked at a time.
-std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, std::uint32_t* to) {
-  constexpr std::size_t kTogether = 16;
-  std::size_t found = 0;
-  for (std::size_t first = 0; first < n; first += kTogether) {
-    std::size_t const last = std::min(first + kTogether, n);
-    std::int64_t largest = 0;
-    for (std::size_t i = first; i < last; ++i) largest = std::max(largest, std::abs(units[i]));
-    for (std::size_t i = first; i < last && largest >= bound; ++i) {
-      to[found] = static_cast<std::uint32_t>(i);
-      found += std::abs(units[i]) >= bound ? 1 : 0;
-    }
-  }
-  return found;
-}
-
-float as_float(float gradient, double) { return gradient; }
-float as_float(std::int64_t units, double per_unit) {
-  return static_cast<float>(static_cast<double>(units) / per_unit);  // exact, since per_unit is a power of 2
-}
-
-// Returns the first value whose number of units is not below the limit, or NaN; n if there is none.
-template <class T>
-std::size_t first_refused(T const* values, double per_unit, std::size_t n) {
-  auto const fits = [per_unit](T value) { return std::abs(static_cast<double>(value) * per_unit) < kUnitsMost; };
-  int wrong = 0;
-  for (std::size_t i = 0; i < n; ++i) wrong |= fits(values[i]) ? 0 : 1;
-  if (wrong == 0) return n;
-  return static_cast<std::size_t>(std::find_if_not(values, values + n, fits) - values);
-}
-
-// Adds the gradient of a block and returns n; or adds nothing and returns the first element that is out of range.
-template <class T>
-std::size_t add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
-                      std::size_t n) {
-  if constexpr (std::is_same_v<T, std::int64_t>) {
-    if (velocity == nullptr) {
-      std::size_t const rejected = first_refused(gradient, 1, n);
-      for (std::size_t i = 0; rejected == n && i < n; ++i) residual[i] += gradient[i];
-      return rejected;
-    }
-  }
-  float sent[kBlock];
-  for (std::size_t i = 0; i < n; ++i) {
-    float const term = as_float(gradient[i], per_unit);
-    sent[i] = velocity == nullptr ? term : momentum * velocity[i] + term;
-  }
-  if (std::size_t const rejected = first_refused(sent, per_unit, n); rejected < n) return rejected;
-  if (velocity != nullptr) std::memcpy(velocity, sent, n * sizeof *sent);
-  for (std::size_t i = 0; i < n; ++i) {
-    residual[i] += static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sent[i]) * per_unit));
-  }
-  return n;
-}
-
 }  // namespace
-
-// The positions of elements from the bound on, in pieces: one for each block of the vector.
-struct TopKFeedback::Found {
-  Found(std::size_t n, std::size_t most) : list(Device::host(), most), pieces(blocks_of(n)) {}
-  struct Piece {
-    std::size_t first = 0, count = 0;
-  };
-  Array<std::uint32_t> list;
-  std::vector<Piece> pieces;
-  std::atomic<std::size_t> count = 0;  // if it exceeds the size of the list, the elements did not fit
-
-  void add(std::size_t block, std::uint32_t const* places, std::size_t some) {
-    std::size_t const at = count.fetch_add(some, std::memory_order_relaxed);
-    if (at + some > list.size()) return;
-    auto const base = static_cast<std::uint32_t>(block * kBlock);
-    for (std::size_t i = 0; i < some; ++i) list[at + i] = base + places[i];
-    pieces[block] = {at, some};
-  }
-  Array<std::uint32_t> in_order() const {
-    Array<std::uint32_t> all(Device::host(), count);
-    std::size_t at = 0;
-    for (Piece const piece : pieces) {
-      std::copy_n(list.data() + piece.first, piece.count, all.data() + at);
-      at += piece.count;
-    }
-    return all;
-  }
-};
 
 TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& options)
     : options_(options), residual_(Device::host(), size), velocity_(Device::host(), options.momentum != 0 ? size : 0) {
@@ -158,7 +68,7 @@ TopKFeedback::SelectedUnits TopKFeedback::step_or_throw(Stream& stream, View<T c
   GPUPS_REQUIRE(!rejected,
                 "a gradient is not finite or {} units of 2^{} or more (their sums would exceed 64 bits): lower the "
                 "learning rate, or use a coarser grid",
-                kUnitsMost, options_.grid_log2);
+                kGradientUnitsMost, options_.grid_log2);
   return chosen;
 }
 
@@ -168,13 +78,15 @@ TopKFeedback::SelectedUnits TopKFeedback::step_by(Stream& stream, View<T const> 
   GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
   std::size_t const most = k();
   std::int64_t const bound = selection_state_.steps % options_.exact_every == 0 ? 0 : selection_state_.bound;
-  Found found(residual_.size(), bound == 0 ? 0 : 2 * most);
-  if (std::size_t const at = add(stream, gradient, bound, found); at < residual_.size()) {
+  LargeElements found(residual_.size(), bound == 0 ? 0 : 2 * most);
+  std::size_t const at = wait_add_to_residual<T>(
+      stream, {gradient, velocity_, residual_, options_.momentum, std::ldexp(1.0, -options_.grid_log2), bound, &found});
+  if (at < residual_.size()) {
     rejected = at;
     return {};
   }
   ++selection_state_.steps;
-  std::size_t const count = found.count;
+  std::size_t const count = found.count();
   if (bound == 0 || count > 2 * most || 2 * count < most) return largest(stream, most, bound != 0);
   follow(static_cast<double>(count) / static_cast<double>(most));
   return take(found.in_order(), count);
@@ -189,30 +101,11 @@ void TopKFeedback::follow(double too_many) {
   selection_state_.bound = times_exp(selection_state_.bound, .05 * error + selection_state_.trend);
 }
 
-// Returns the size, or the first element that is rejected.
-template <class T>
-std::size_t TopKFeedback::add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found) {
-  std::size_t const n = residual_.size();
-  double const per_unit = std::ldexp(1.0, -options_.grid_log2);
-  std::vector<std::size_t> rejected(blocks_of(n));
-  host_exec(stream).arena->blocks(rejected.size(), [&](std::size_t b) {
-    std::size_t const first = b * kBlock, count = std::min(kBlock, n - first);
-    float* const velocity = velocity_.empty() ? nullptr : velocity_.data() + first;
-    std::int64_t* const residual = residual_.data() + first;
-    std::size_t const at = add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count);
-    rejected[b] = at < count ? first + at : n;
-    if (bound == 0) return;
-    std::uint32_t places[kBlock + 1];
-    found.add(b, places, find(residual, count, bound, places));
-  });
-  return rejected.empty() ? n : *std::min_element(rejected.begin(), rejected.end());
-}
-
 TopKFeedback::SelectedUnits TopKFeedback::largest(Stream& stream, std::size_t most, bool bound_was_wrong) {
   std::size_t const n = residual_.size();
   Array<float> const magnitudes(Device::host(), n), kept(Device::host(), most);
-  host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
-    for (std::size_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) {
+  host_exec(stream).arena->blocks(residual_blocks(n), [&](std::size_t b) {
+    for (std::size_t i = b * kResidualBlock; i < std::min(n, (b + 1) * kResidualBlock); ++i) {
       magnitudes[i] = static_cast<float>(std::abs(residual_[i]));
     }
   });

@@ -60,14 +60,11 @@ class TopKFeedback {
   void set_selection_state(SelectionState const& selection_state) { selection_state_ = selection_state; }
 
  private:
-  struct Found;
   template <class T>
   SelectedUnits step_by(Stream& stream, View<T const> gradient, std::optional<std::uint64_t>& rejected);
   template <class T>
   SelectedUnits step_or_throw(Stream& stream, View<T const> gradient);
   void follow(double too_many);
-  template <class T>
-  std::size_t add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found);
   SelectedUnits largest(Stream& stream, std::size_t most, bool bound_was_wrong);
   SelectedUnits take(Array<std::uint32_t> indices, std::size_t count);
 
