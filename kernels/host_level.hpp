@@ -20,7 +20,7 @@ std::span<std::string_view const> host_levels();
 inline std::string_view host_level_name() { return host_levels()[static_cast<std::size_t>(host_level())]; }
 
 // The code of level kLevel for a kernel with these arguments. The sources of kernels are compiled for each level, with
-// GPUPS_HOST_LEVEL as its number, and then define only these functions.
+// GPUPS_COMPILED_LEVEL as its number, and then define only these functions.
 template <int kLevel, class Result, class Exec, class Arguments>
 Result run_at(Exec ex, Arguments const& arguments);
 

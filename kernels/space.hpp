@@ -55,7 +55,7 @@ DeviceExec device_exec(Stream const& stream);
 // callers use, which selects the space by the device of the stream.
 #ifdef __CUDACC__
 #define GPUPS_KERNEL(name, Arguments) template void run(DeviceExec, Arguments const&);
-#elif defined(GPUPS_HOST_LEVEL)
+#elif defined(GPUPS_COMPILED_LEVEL)
 #define GPUPS_KERNEL(name, Arguments) GPUPS_HOST_KERNEL(void, name, Arguments)
 #elif GPUPS_HAS_CUDA
 #define GPUPS_KERNEL(name, Arguments)                                                            \
@@ -71,11 +71,11 @@ DeviceExec device_exec(Stream const& stream);
 
 // The same for a function that only exists on the host; its body is run(HostExec, Arguments const&). If it is a
 // template, GPUPS_HOST_KERNEL_OF instantiates it, and its definition is a call of run_at_host_level().
-#ifdef GPUPS_HOST_LEVEL
-#define GPUPS_HOST_KERNEL_OF(Result, name, Arguments)                        \
-  template <>                                                                \
-  Result run_at<GPUPS_HOST_LEVEL>(HostExec ex, Arguments const& arguments) { \
-    return run(ex, arguments);                                               \
+#ifdef GPUPS_COMPILED_LEVEL
+#define GPUPS_HOST_KERNEL_OF(Result, name, Arguments)                            \
+  template <>                                                                    \
+  Result run_at<GPUPS_COMPILED_LEVEL>(HostExec ex, Arguments const& arguments) { \
+    return run(ex, arguments);                                                   \
   }
 #define GPUPS_HOST_KERNEL(Result, name, Arguments)         \
   Result name(Stream& stream, Arguments const& arguments); \
