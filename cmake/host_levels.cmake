@@ -7,9 +7,11 @@ set(GPUPS_HOST_ARCH portable CACHE STRING
 
 set(GPUPS_HOST_MARCH ${GPUPS_HOST_ARCH})
 set(GPUPS_HOST_LEVELS "")
+set(GPUPS_ANY_HOST_FLAGS "")  # of code that runs before the program has checked its processor
 if(GPUPS_HOST_ARCH STREQUAL "portable")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     set(GPUPS_HOST_MARCH x86-64-v3)
+    set(GPUPS_ANY_HOST_FLAGS -march=x86-64)
     set(GPUPS_HOST_LEVELS x86-64-v4 x86-64-v4+vbmi2)
     set(GPUPS_HOST_FLAGS_x86-64-v4 -march=x86-64-v4)
     set(GPUPS_HOST_FLAGS_x86-64-v4+vbmi2 -march=x86-64-v4 -mavx512vbmi -mavx512vbmi2)

@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ MODELS = {
     "bfloat16": {**GRAPH, "model.dim": 36, "model.value_type": "bfloat16", "run.ranks": 2},
     "int8": {**GRAPH, "model.dim": 64, "run.ranks": 2, "gradient_compression.codec": "int8"},
     "top k": {**GRAPH, "model.dim": 64, "run.ranks": 2, "gradient_compression.top_k": 16},
+    "short": {**GRAPH, "model.dim": 32, "train.epochs": 1},
     "ratings": {**RATINGS, "model.dim": 32, "optimizer.kind": "adagrad"},
     "clicks": {**CLICKS, "model.name": "dlrm", "model.dim": 16, "dense.optimizer": "lamb"},
     "sparse dense layers": {**CLICKS, "model.name": "dcnv2", "model.dim": 12, "model.top": [128, 64], "run.ranks": 2,
@@ -73,13 +75,15 @@ class HostLevels(unittest.TestCase):
     def tearDownClass(cls):
         cls.held.cleanup()
 
-    def table_hash(self, level, name):
-        run = self.folder / f"{name}-{level}"
-        done = subprocess.run([GPU_TRAIN, *arguments(name, run)], cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env={**os.environ, "GPUPS_HOST_LEVEL": level})
+    def table_hash(self, level, name, before=(), expected=None):
+        """Trains a model, with the words `before` in front of the command. Returns its hashes."""
+        run = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "run"
+        done = subprocess.run([*before, GPU_TRAIN, *arguments(name, run)], cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, "GPUPS_HOST_LEVEL": level})
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads((run / "summary.json").read_text())
-        self.assertEqual(summary["versions"]["host_level"], level)
+        self.assertEqual(summary["versions"]["host_level"], expected or level)
         return [summary["table_hash"], summary.get("dense_hash")]
 
     def test_tables_have_the_same_bits(self):
@@ -93,6 +97,16 @@ class HostLevels(unittest.TestCase):
             done = subprocess.run([KERNELS_TESTS, "--gtest_brief=1"], env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
             self.assertEqual(done.returncode, 0, f"{level}:\n{done.stdout[-4000:]}")
+
+    def test_selects_by_the_processor(self):
+        emulator = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
+        if emulator is None or levels()[0] != "x86-64-v3":
+            self.skipTest("needs qemu-user, on x86-64, and a build with GPUPS_HOST_ARCH=portable")
+        old = subprocess.run([emulator, "-cpu", "Nehalem", GPU_TRAIN, "--version"], text=True, stderr=subprocess.PIPE)
+        self.assertEqual(old.returncode, 1, old.stderr)
+        self.assertIn("this processor lacks AVX2", old.stderr)
+        with_avx2 = self.table_hash("", "short", [emulator, "-cpu", "Haswell"], "x86-64-v3")
+        self.assertEqual(with_avx2, self.table_hash(levels()[-1], "short"))
 
     def test_other_names_are_errors(self):
         for command in (["--version"], arguments("complex", "wrong")):
