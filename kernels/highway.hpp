@@ -9,6 +9,9 @@
 #define HWY_DISABLE_PCLMUL_AES  // not part of x86-64-v3, and not used
 // Vectors have a size that the compiler knows. Loops without vectors still become SVE code.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#ifdef __aarch64__  // Highway then has no dispatch, for which it compiles all its functions for processors with AES
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#endif
 #include <hwy/highway.h>
 
 namespace gpups::kernels {
