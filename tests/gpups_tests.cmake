@@ -21,8 +21,8 @@ function(gpups_tests name)
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gpups $<TARGET_NAME_IF_EXISTS:gpups_trainer>
-    GTest::gtest_main GTest::gmock fmt::fmt gpups::flags)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gpups GTest::gtest_main GTest::gmock fmt::fmt
+    gpups::flags)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
