@@ -7,6 +7,11 @@ if(GPUPS_SANITIZE MATCHES thread)
 elseif(GPUPS_EMULATED)
   set(test_environment GPUPS_CASE_SEEDS=1)  # an emulated device is slow
   set(test_runs ${GPUPS_EMULATED_SEEDS})
+elseif(CMAKE_CROSSCOMPILING)  # each program runs once for each level of the host code
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " runner)
+  set(test_environment GPUPS_CASE_SEEDS=1 "GPUPS_CASE_RUNNER=${runner}")
+  set(test_levels ${GPUPS_HOST_MARCH} ${GPUPS_HOST_LEVELS})
+  list(LENGTH test_levels test_runs)
 endif()
 
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
@@ -14,8 +19,8 @@ endif()
 # a test program of these files, and an entry of ctest for each of its shards: a process that runs every n-th case. An
 # entry should take minutes at most with sanitizers, and there should be enough of them for all cores. EMULATED_FILTER:
 # the cases that use a device, if the others would take long where devices are emulated.
-# LABELS tsan: it also runs with the thread sanitizer. LABELS emulated: it also runs with emulated devices. SERIAL: it
-# runs while nothing else does.
+# LABELS tsan: it also runs with the thread sanitizer. LABELS emulated: it also runs with emulated devices. LABELS
+# aarch64: it also runs with an emulated processor. SERIAL: it runs while nothing else does.
 function(gpups_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER" "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
@@ -37,13 +42,17 @@ function(gpups_tests name)
       set(entry ${name}.${number})
     endif()
     math(EXPR index "(${number} - 1) % ${arg_SHARDS}")
+    math(EXPR run "(${number} - 1) / ${arg_SHARDS}")
     add_test(NAME ${entry} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_cases.py
       ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}> ${filter})
     set(labels cases ${arg_LABELS})
     set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} ${test_environment})
     if(GPUPS_EMULATED)
-      math(EXPR seed "(${number} - 1) / ${arg_SHARDS} + 1")
+      math(EXPR seed "${run} + 1")
       list(APPEND environment GPUPS_EMULATOR=devices=4,lazy=1,seed=${seed},resident=4)
+    elseif(CMAKE_CROSSCOMPILING)
+      list(GET test_levels ${run} level)
+      list(APPEND environment GPUPS_HOST_LEVEL=${level})
     endif()
     set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
       TIMEOUT 7200)  # run_cases.py ends single cases that take too long

@@ -7,7 +7,8 @@ usage: run_cases.py RESULTS.jsonl PROGRAM [FILTER]
 FILTER selects cases as GTEST_FILTER does, where that is not set; it is an error if it selects none.
 A case fails if it ends the process (by a crash, a sanitizer's report or exit), or takes longer than GPUPS_CASE_SECONDS
 (600); the cases after it run in a new process. Prints the output of failed cases only. GTEST_FILTER,
-GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX select cases as usual. The exit status is 1 if a case failed.
+GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX select cases as usual. GPUPS_CASE_RUNNER is a command that runs PROGRAM, such
+as an emulator of its processor. The exit status is 1 if a case failed.
 
 Lines of RESULTS.jsonl. Each is written at once, so that none is lost if this program is ended:
   {"cases": [NAME, ...]}      the cases to run
@@ -19,12 +20,14 @@ import os
 import pathlib
 import re
 import selectors
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+RUNNER = shlex.split(os.environ.get("GPUPS_CASE_RUNNER", ""))
 PROCESSES_MAX = 20  # each case that ends its process needs one more
 STARTED = re.compile(r"\[ RUN      \] (\S+)$")
 ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \(\d+ ms\)$")
@@ -34,7 +37,7 @@ OUTCOMES = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 def cases_of(program):
     """Returns the names of the cases that the environment selects."""
-    done = subprocess.run([program, "--gtest_list_tests"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([*RUNNER, program, "--gtest_list_tests"], stdout=subprocess.PIPE, text=True, check=True)
     names, suite = [], None
     for line in done.stdout.splitlines():
         name = line.split("#")[0].rstrip()
@@ -93,7 +96,7 @@ class Process:
         self.flags = tempfile.NamedTemporaryFile("w", suffix=".flags")
         self.flags.write("--gtest_filter=" + ":".join(cases) + "\n")
         self.flags.flush()
-        command = [program, "--gtest_color=no", f"--gtest_flagfile={self.flags.name}"]
+        command = [*RUNNER, program, "--gtest_color=no", f"--gtest_flagfile={self.flags.name}"]
         environment = {name: value for name, value in os.environ.items() if name not in SHARDS}
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, env=environment, start_new_session=True)

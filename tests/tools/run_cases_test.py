@@ -57,6 +57,10 @@ class RunCases(unittest.TestCase):
         self.assertNotIn("what a case that passes prints", text)
         self.assertEqual(text.splitlines()[-1], "3 passed, 4 failed, 1 skipped")
 
+    def test_runner_runs_the_program(self):
+        outcomes, _ = self.run_all(0, GPUPS_CASE_RUNNER="env GTEST_FILTER=Outcomes.Passes")
+        self.assertEqual(outcomes, [("Outcomes.Passes", "passed", "")])
+
     def test_status_is_0_without_failures(self):
         outcomes, text = self.run_all(0, GTEST_FILTER="Outcomes.Passes:Outcomes.IsSkipped")
         self.assertEqual([outcome for _, outcome, _ in outcomes], ["passed", "skipped"])
