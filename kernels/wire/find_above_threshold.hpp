@@ -6,46 +6,53 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
+#include "kernels/mask_words.hpp"
 #include "kernels/wire/code.hpp"
 
 namespace gpups::kernels {
 
-// The number of floats that are searched at a time, a multiple of 16. These floats and the list of the large ones stay
+// The number of floats that are searched at a time, a multiple of 64. These floats and the list of the large ones stay
 // in a core's caches.
 inline constexpr std::size_t kThresholdBlock = 8192;
 
+// Writes first + i for each bit i that is set in the word, ascending, and returns their number. `to` has room for 12
+// more.
+inline std::size_t list_bits(std::uint64_t word, std::uint32_t first, std::uint32_t* to) {
+  auto const count = static_cast<std::size_t>(std::popcount(word));
+  // Takes the lowest bit. The last bit stands for the bits of an empty word: countr_zero() has a branch for 0.
+  auto const take = [&] {
+    *to++ = first + static_cast<std::uint32_t>(std::countr_zero(word | std::uint64_t{1} << 63));
+    word &= word - 1;
+  };
+  // A loop until the word is empty would end with a branch that the processor cannot predict. So 4 bits are taken in
+  // any case, which are enough for most words if few elements are large, and then 8, enough if a tenth is.
+  for (int k = 0; k < 4; ++k) take();
+  for (int k = 0; k < 8 && count > 4; ++k) take();
+  while (word != 0) take();
+  return count;
+}
+
 // Lists the positions in x, ascending, and the values of the floats whose magnitude has bits >= least, and returns
-// their number. `places` and `values` have room for count + 16. REQUIRES: count <= kThresholdBlock, least > 0.
+// their number. `places` and `values` have room for count + 16. REQUIRES: count <= kThresholdBlock, 0 < least <= 2^31.
 inline std::size_t find_above_threshold(float const* x, std::size_t count, std::uint32_t least, std::uint32_t* places,
                                         float* values) {
-  std::size_t found = 0;
-  std::size_t i = 0;
-// With the thread sanitizer g++ 12 miscompiles this: it spills 16 bits of a mask, and counts the set bits of 32.
-#if defined(__AVX512F__) && !defined(__SANITIZE_THREAD__)
   constexpr std::size_t kAhead = 512;  // floats; hardware prefetch stops at page boundaries
-  __m512i const magnitude = _mm512_set1_epi32(0x7FFFFFFF), bound = _mm512_set1_epi32(static_cast<int>(least));
-  __m512i const step = _mm512_set1_epi32(16);
-  __m512i here = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#pragma GCC unroll 4
-  for (; i + 16 <= count; i += 16) {
-    _mm_prefetch(x + i + kAhead, _MM_HINT_T0);
-    __m512i const bits = _mm512_loadu_si512(x + i);
-    __mmask16 const large = _mm512_cmpge_epu32_mask(_mm512_and_si512(bits, magnitude), bound);
-    _mm512_storeu_si512(places + found, _mm512_maskz_compress_epi32(large, here));
-    _mm512_storeu_si512(values + found, _mm512_maskz_compress_epi32(large, bits));
-    found += static_cast<std::size_t>(__builtin_popcount(large));
-    here = _mm512_add_epi32(here, step);
+  hn::CappedTag<std::int32_t, 16> const d;
+  auto const magnitude = hn::Set(d, 0x7FFFFFFF), below = hn::Set(d, static_cast<std::int32_t>(least - 1));
+  std::size_t found = 0, i = 0;
+  for (; i + 64 <= count; i += 64) {
+    for (std::size_t k = 0; k < 64; k += 16) __builtin_prefetch(x + i + k + kAhead);
+    auto const* const from = reinterpret_cast<std::int32_t const*>(x + i);
+    std::uint64_t const large =
+        mask_word(d, [&](std::size_t k) { return hn::Gt(hn::And(hn::LoadU(d, from + k), magnitude), below); });
+    found += list_bits(large, static_cast<std::uint32_t>(i), places + found);
   }
-#endif
   for (; i < count; ++i) {
     places[found] = static_cast<std::uint32_t>(i);
-    values[found] = x[i];
     found += magnitude_bits(x[i]) >= least ? 1 : 0;
   }
+  for (std::size_t h = 0; h < found; ++h) values[h] = x[places[h]];
   return found;
 }
 
