@@ -48,7 +48,7 @@ struct QuantizeRow {
     std::size_t const ahead = i + kRowsAhead < q.values.rows() ? kRowsAhead * q.values.stride() : 0;
     RowToSend const row{q.values.row(i), residual, dim, ahead};
     std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
-#ifdef GPUPS_QUANTIZE_INT8
+#ifndef __CUDACC__
     if (F == Format::kInt8 && R == Rounding::kNearest && dim - 1 < kInt8ColumnsMost) {
       q.wire.scales[i] = quantize_int8_row(row.values, residual, codes, dim, ahead);
       return;
