@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds for 64-bit Arm on another machine, with the cross compiler of Debian and Ubuntu. Libraries and headers are in
+# Builds for 64-bit Arm on another machine, with the cross compiler of Debian. Libraries and headers are in
 # the folder that tools/install_dependencies --aarch64 fills; qemu runs the tests.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
