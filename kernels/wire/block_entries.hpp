@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
 #include "gpups/array.hpp"
+#include "kernels/mask_words.hpp"
 #include "kernels/wire/bitmap_positions.hpp"
 #include "kernels/wire/listed_positions.hpp"
 
@@ -50,18 +52,13 @@ constexpr bool are_many(std::size_t count, std::uint32_t width) { return count *
 template <class T>
 void mark_nonzero(T const* x, std::uint32_t width, std::uint64_t* bits) {
   std::uint32_t i = 0;
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == sizeof(float)) {
+  if constexpr (std::is_same_v<T, float>) {
+    hn::CappedTag<float, 16> const d;
     for (; i + 64 <= width; i += 64) {
-      std::uint64_t word = 0;
-      for (unsigned k = 0; k < 4; ++k) {
-        __mmask16 const set = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + i + 16 * k), _mm512_setzero_ps(), _CMP_NEQ_UQ);
-        word |= std::uint64_t{set} << 16 * k;
-      }
-      bits[i / 64] = word;
+      // NaN is not zero.
+      bits[i / 64] = mask_word(d, [&](std::size_t k) { return hn::Not(hn::Eq(hn::LoadU(d, x + i + k), hn::Zero(d))); });
     }
   }
-#endif
   for (; i < width; i += 64) {
     std::uint32_t const last = std::min(i + 64, width);
     std::uint64_t word = 0;

@@ -7,6 +7,7 @@
 
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
+#include "kernels/wire/expand.hpp"
 #include "kernels/wire/stream_view.hpp"
 #include "kernels/wire/unit_values.hpp"
 
@@ -47,7 +48,7 @@ class DecodedBlock {
       case PositionEncoding::kDense:
         return add_dense(sums, marks, first, last);
       case PositionEncoding::kBitmap:
-        return add_marked(sums, marks, first / 64, (last + 63) / 64);
+        return add_marked(sums, marks, first, last);
       case PositionEncoding::kOffsets:
       case PositionEncoding::kGaps:
         add_listed(sums, marks, first, last);
@@ -92,37 +93,21 @@ class DecodedBlock {
   void set_marked(T* sums, std::uint32_t first, std::uint32_t last) {
     T const* from = values_ + next_;
     std::uint32_t i = first;
-#if defined(__AVX512F__)
-    if constexpr (sizeof(T) == sizeof(float)) {
-      for (; i + 64 <= last; i += 64, sums += 64) from = expand_word(bits_[i / 64], from, sums);
+    if constexpr (std::is_same_v<T, float>) {
+      for (; i + 64 <= last && can_expand(from); i += 64, sums += 64) {
+        ExpandedFloats const d;
+        from = expand_word(bits_[i / 64], from, [&](std::size_t k, auto x, auto marked) {
+          hn::StoreU(hn::Add(hn::IfThenElseZero(marked, x), hn::Zero(d)), d, sums + k);
+        });
+      }
     }
-#endif
     std::memset(sums, 0, (last - i) * sizeof(T));
     next_ = static_cast<std::uint32_t>(from - values_);
-    add_marked(sums, nullptr, i / 64, (last + 63) / 64);
+    add_marked(sums, nullptr, i, last);
   }
 
-#if defined(__AVX512F__)
-  static float const* expand_word(std::uint64_t word, float const* from, float* to) {
-    for (unsigned k = 0; k < 64; k += 16) {
-      std::uint64_t const before = word & ((std::uint64_t{1} << k) - 1);
-      float const* const some = from + std::popcount(before);
-      __m512 const x = _mm512_maskz_expandloadu_ps(static_cast<__mmask16>(word >> k), some);
-      _mm512_storeu_ps(to + k, _mm512_add_ps(x, _mm512_setzero_ps()));
-    }
-    return from + std::popcount(word);
-  }
-  static float const* add_word(std::uint64_t word, float const* from, float* to) {
-    for (unsigned k = 0; k < 64; k += 16) {
-      std::uint64_t const before = word & ((std::uint64_t{1} << k) - 1);
-      float const* const some = from + std::popcount(before);
-      auto const set = static_cast<__mmask16>(word >> k);
-      __m512 const sum = _mm512_add_ps(_mm512_maskz_loadu_ps(set, to + k), _mm512_maskz_expandloadu_ps(set, some));
-      _mm512_mask_storeu_ps(to + k, set, sum);
-    }
-    return from + std::popcount(word);
-  }
-#endif
+  // Returns whether a word of the bitmap can be expanded with the values from `from` on.
+  bool can_expand(float const* from) const { return from + 64 <= values_ + count_; }
 
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     T const* const from = values_ + next_;
@@ -133,17 +118,21 @@ class DecodedBlock {
     next_ = last;
   }
 
-  void add_marked(T* sums, std::uint64_t* marks, std::size_t first, std::size_t last) {
+  void add_marked(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     T const* from = values_ + next_;
-    for (std::size_t w = first; w < last; ++w, sums += 64) {
-      std::uint64_t word = bits_[w];
-      if (marks != nullptr) marks[w] |= word;
-#if defined(__AVX512F__)
-      if constexpr (sizeof(T) == sizeof(float)) {
-        from = add_word(word, from, sums);
-        continue;
+    for (std::uint32_t i = first; i < last; i += 64, sums += 64) {
+      std::uint64_t word = bits_[i / 64];
+      if (marks != nullptr) marks[i / 64] |= word;
+      if constexpr (std::is_same_v<T, float>) {
+        if (i + 64 <= last && can_expand(from)) {
+          ExpandedFloats const d;
+          from = expand_word(word, from, [&](std::size_t k, auto x, auto marked) {
+            auto const before = hn::LoadU(d, sums + k);
+            hn::StoreU(hn::IfThenElse(marked, hn::Add(before, x), before), d, sums + k);
+          });
+          continue;
+        }
       }
-#endif
       for (; word != 0; word &= word - 1) {
         T& sum = sums[std::countr_zero(word)];
         sum = plus(sum, *from++);
