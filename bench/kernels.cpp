@@ -44,7 +44,7 @@ struct Settings {
   gpups::test::CaseSize size{61440, 100};
 };
 
-// Returns the name of the host's processor, or an empty string if the system does not tell it.
+// Returns the name of the host's processor, or an empty string if it is not known.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -5,6 +5,9 @@
 set(GPUPS_HOST_ARCH portable CACHE STRING
   "Processors of the host code: portable (all; kernels select their instructions), or one, as in -march=")
 
+if(NOT GPUPS_HOST_ARCH)
+  message(FATAL_ERROR "GPUPS_HOST_ARCH is empty (kernels need AVX2 on x86-64): use portable, native or a processor")
+endif()
 set(GPUPS_HOST_MARCH ${GPUPS_HOST_ARCH})
 set(GPUPS_HOST_LEVELS "")
 set(GPUPS_ANY_HOST_FLAGS "")  # of code that runs before the program has checked its processor
@@ -30,6 +33,15 @@ list(TRANSFORM names PREPEND "\"")
 list(PREPEND names "\"${GPUPS_HOST_MARCH}\"")
 list(JOIN names ", " GPUPS_HOST_LEVEL_NAMES)
 
+# The linker that joins the objects of a level: that of GNU, also for a compiler with another one.
+if(GPUPS_HOST_LEVELS)
+  set(GPUPS_JOINING_LINKER ${CMAKE_LINKER})
+  if(CMAKE_LINKER MATCHES "lld")
+    find_program(GPUPS_GNU_LINKER NAMES ld.bfd REQUIRED)
+    set(GPUPS_JOINING_LINKER ${GPUPS_GNU_LINKER})
+  endif()
+endif()
+
 # gpups_host_levels(target LIBRARIES library... SOURCES source...): compiles sources of the target, which are compiled
 # for the oldest processor already, for each level, and adds the objects to the target.
 #
@@ -46,13 +58,13 @@ function(gpups_host_levels target)
     target_compile_definitions(${objects} PRIVATE GPUPS_COMPILED_LEVEL=${number})
     add_library(${objects}_flags INTERFACE)
     target_compile_options(${objects}_flags INTERFACE ${GPUPS_HOST_FLAGS_${level}}
-      $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # a unique symbol would stay global
+      $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique> -fno-lto)  # other symbols would stay global
     target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
     target_link_libraries(${objects} PRIVATE ${arg_LIBRARIES} ${objects}_flags)  # its flags come last
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${objects}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM
       COMMENT "Host code of kernels for ${level}"
-      COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${object} $<TARGET_OBJECTS:${objects}>
+      COMMAND ${GPUPS_JOINING_LINKER} -r --force-group-allocation -o ${object} $<TARGET_OBJECTS:${objects}>
       COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=*6run_atILi${number}E*" ${object})
     target_sources(${target} PRIVATE ${object})
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

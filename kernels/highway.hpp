@@ -5,7 +5,11 @@
 
 #ifndef __CUDACC__
 
+#if defined(__x86_64__) && !(defined(__AVX2__) && defined(__FMA__))
+#error "kernels need AVX2 and FMA (sums would be rounded in another way): use GPUPS_HOST_ARCH=portable"
+#endif
 #define HWY_COMPILE_ONLY_STATIC
+#define HWY_IS_DEBUG_BUILD 0    // its checks would need Highway's library
 #define HWY_DISABLE_PCLMUL_AES  // not part of x86-64-v3, and not used
 // Vectors have a size that the compiler knows. Loops without vectors still become SVE code.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

@@ -39,8 +39,7 @@ std::size_t count_levels() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return;
   constexpr char const kText[] =
-      "gpups: this processor lacks AVX2, FMA or BMI2 (this build has their instructions): build gpups on this machine, "
-      "with -DGPUPS_HOST_ARCH=native\n";
+      "gpups: this processor lacks AVX2, FMA or BMI2 (gpups needs their instructions): use a newer processor\n";
   static_cast<void>(!write(STDERR_FILENO, kText, sizeof kText - 1));
   _exit(1);
 }

@@ -11,7 +11,8 @@
 namespace gpups::kernels {
 
 // Returns the level of this process, which is the best one that the processor has, or the one that the environment
-// variable GPUPS_HOST_LEVEL names. Throws Error if that is not the name of such a level.
+// variable GPUPS_HOST_LEVEL sets. It is selected at the first call, which throws Error if the variable is not the name
+// of such a level. A process on a processor without level 0 of a portable build ends with a message as it starts.
 int host_level();
 
 // Returns the names of the levels of this build that the processor has, from slow to fast; for instance x86-64-v3,

@@ -155,8 +155,8 @@ V scaled(T const* sum, double unit) {
   hn::Half<decltype(floats)> const half;
   hn::Rebind<double, decltype(half)> const doubles;
   auto const product = [&](T const* from) {
-    if constexpr (std::is_same_v<T, double>)
-      return hn::DemoteTo(half, hn::Mul(hn::LoadU(doubles, from), hn::Set(doubles, unit)));
+    if constexpr (std::is_same_v<T, double>)  // -0 becomes 0, as from an integer
+      return hn::DemoteTo(half, hn::Mul(hn::Add(hn::LoadU(doubles, from), hn::Zero(doubles)), hn::Set(doubles, unit)));
     else
       return hn::DemoteTo(half,
                           hn::Mul(hn::ConvertTo(doubles, hn::LoadU(hn::RebindToSigned<decltype(doubles)>(), from)),

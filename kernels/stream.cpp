@@ -99,6 +99,7 @@ void throw_moved_from(char const* kind) {
 namespace kernels {
 
 HostExec host_exec(Stream const& stream) {
+  GPUPS_ASSERT(stream.device().is_host());
   auto const& impl = stream.impl();
   impl.counters->count_launch();
   return {impl.arena.get(), impl.counters.get()};

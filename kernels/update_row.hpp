@@ -86,7 +86,7 @@ GPUPS_INLINED_FN Values hold_values(C, Values values, std::size_t) {
 }
 #endif
 #ifndef __CUDACC__
-// The mean gradient of a row, from an exact sum of doubles. 0 in the padding.
+// The mean gradient of a row, from an exact sum of doubles. 0 in the padding. A sum of 0 may be -0.
 struct MeanOfDoubles {
   double const* sum;
   double scale;

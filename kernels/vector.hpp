@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats for fast loops on the host, as wide as a register. Sums have kLanes partial sums on every machine,
-// in one vector or in several, so results do not depend on the width.
+// Vectors of floats for fast loops on the host, as wide as a register. Sums over lanes have kLanes partial sums on
+// every machine, in one vector or in several, so results do not depend on the width.
 #pragma once
 
 #include <bit>

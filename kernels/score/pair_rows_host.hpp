@@ -13,7 +13,7 @@
 namespace gpups::kernels {
 
 inline constexpr std::size_t kPanel = 2 * kVector;
-inline constexpr std::size_t kTileRows = kAccumulators == 8 && kVector == 8 ? 6 : 8;  // AVX2 has 16 registers
+inline constexpr std::size_t kTileRows = kVector == 8 ? 6 : 8;  // AVX2 has 16 registers
 
 // Writes columns first .. first + kVector - 1 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero;
 // padding columns are read but not written.

@@ -36,7 +36,7 @@ float as_float(std::int64_t units, double per_unit) {
 
 // Returns the first value whose number of units is not below the limit, or NaN; n if there is none.
 template <class T>
-std::size_t first_refused(T const* values, double per_unit, std::size_t n) {
+std::size_t first_rejected(T const* values, double per_unit, std::size_t n) {
   auto const fits = [per_unit](T value) {
     return std::abs(static_cast<double>(value) * per_unit) < kGradientUnitsMost;
   };
@@ -52,7 +52,7 @@ std::size_t add_block(T const* gradient, float* velocity, float momentum, double
                       std::size_t n) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
     if (velocity == nullptr) {
-      std::size_t const rejected = first_refused(gradient, 1, n);
+      std::size_t const rejected = first_rejected(gradient, 1, n);
       for (std::size_t i = 0; rejected == n && i < n; ++i) residual[i] += gradient[i];
       return rejected;
     }
@@ -62,7 +62,7 @@ std::size_t add_block(T const* gradient, float* velocity, float momentum, double
     float const term = as_float(gradient[i], per_unit);
     sent[i] = velocity == nullptr ? term : momentum * velocity[i] + term;
   }
-  if (std::size_t const rejected = first_refused(sent, per_unit, n); rejected < n) return rejected;
+  if (std::size_t const rejected = first_rejected(sent, per_unit, n); rejected < n) return rejected;
   if (velocity != nullptr) std::memcpy(velocity, sent, n * sizeof *sent);
   for (std::size_t i = 0; i < n; ++i) {
     residual[i] += static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sent[i]) * per_unit));

@@ -107,7 +107,7 @@ class DecodedBlock {
   }
 
   // Returns whether a word of the bitmap can be expanded with the values from `from` on.
-  bool can_expand(float const* from) const { return from + 64 <= values_ + count_; }
+  bool can_expand(float const* from) const { return values_ + count_ - from >= 64; }
 
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     T const* const from = values_ + next_;

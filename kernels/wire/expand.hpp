@@ -5,22 +5,22 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#ifdef __AVX512F__
+#include "kernels/highway.hpp"
+#if HWY_TARGET <= HWY_AVX3
+#define GPUPS_EXPAND_LOAD 1
 #include <immintrin.h>
 #endif
 
-#include "kernels/highway.hpp"
-
 namespace gpups::kernels {
 
-#ifdef __AVX512F__
+#ifdef GPUPS_EXPAND_LOAD
 using ExpandedFloats = hn::CappedTag<float, 16>;
 #else
 using ExpandedFloats = hn::CappedTag<float, 8>;
 #endif
 inline constexpr std::size_t kExpandedLanes = hn::MaxLanes(ExpandedFloats());
 
-#ifndef __AVX512F__
+#ifndef GPUPS_EXPAND_LOAD
 // The float that each lane takes, for each pattern of marked lanes.
 inline constexpr auto kExpandFrom = [] {
   struct {
@@ -48,7 +48,7 @@ template <class F>
     std::uint64_t const bits = word >> k;
     auto const marked = hn::LoadMaskBits(d, reinterpret_cast<std::uint8_t const*>(&bits));
     float const* const next = from + std::popcount(word & ((std::uint64_t{1} << k) - 1));
-#ifdef __AVX512F__
+#ifdef GPUPS_EXPAND_LOAD
     hn::Vec<ExpandedFloats> const x{_mm512_maskz_expandloadu_ps(static_cast<__mmask16>(bits), next)};
 #else
     hn::Rebind<std::uint8_t, ExpandedFloats> const bytes;

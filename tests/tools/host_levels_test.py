@@ -87,6 +87,8 @@ class HostLevels(unittest.TestCase):
         return [summary["table_hash"], summary.get("dense_hash")]
 
     def test_tables_have_the_same_bits(self):
+        if len(levels()) < 2:
+            self.skipTest("this processor has one level")
         for name in MODELS:
             hashes = {level: self.table_hash(level, name) for level in levels()}
             self.assertEqual(len(set(map(tuple, hashes.values()))), 1, f"{name}: {hashes}")

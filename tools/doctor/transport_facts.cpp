@@ -95,7 +95,8 @@ trainer::TransportFacts read_transports() {
 trainer::ProgramFacts read_program() {
   auto const versions = trainer::versions();
   trainer::ProgramFacts facts{.version = versions.at("gpups"),
-                              .host_arch = versions.at("host_arch"),
+                              .host_arch = fmt::format("{} ({})", versions.at("host_arch").get<std::string>(),
+                                                       versions.at("host_level").get<std::string>()),
                               .cuda_architectures = versions.at("cuda_architectures")};
 #if GPUPS_HAS_UCX
   unsigned major = 0, minor = 0, release = 0;

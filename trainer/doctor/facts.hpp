@@ -12,7 +12,7 @@ namespace gpups::trainer {
 
 // The build of the program.
 struct ProgramFacts {
-  std::string version{}, host_arch{};
+  std::string version{}, host_arch{};       // for example "portable (x86-64-v4)"
   std::string cuda_architectures{};         // for example "80;90"; empty: built without CUDA
   std::string ucx_header{}, ucx_library{};  // versions, for example "1.13"; empty: built without UCX
   bool pmix = false, hwloc = false;
