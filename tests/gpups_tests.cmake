@@ -14,6 +14,12 @@ elseif(CMAKE_CROSSCOMPILING)  # each program runs once for each level of the hos
   list(LENGTH test_levels test_runs)
 endif()
 
+# The library is checked for undefined behaviour; tests are not, which saves a third of their compile time.
+set(test_options "")
+if(GPUPS_SANITIZE MATCHES undefined)
+  set(test_options -fno-sanitize=undefined)
+endif()
+
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
 #             [AARCH64_FILTER pattern] SOURCES file...):
 # a test program of these files, and an entry of ctest for each of its shards: a process that runs every n-th case. An
@@ -25,6 +31,7 @@ endif()
 function(gpups_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER;AARCH64_FILTER" "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
+  set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY COMPILE_OPTIONS ${test_options})  # after those of the target
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gpups GTest::gtest_main GTest::gmock fmt::fmt
