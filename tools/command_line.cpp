@@ -174,9 +174,12 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   positional(*nearest, "NAME", line.names, "Entities")->required();
   nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost))
       ->type_name("N");
-  CLI::App* const predict = app.add_subcommand("predict", "Print the probability of a click for each sample of a file");
-  positional(*predict, "RUN_FOLDER", line.run_folder, "Folder of a run on click data")->required();
-  positional(*predict, "FILE", line.file, "Samples with the columns of the run, text or binary")->required();
+  CLI::App* const predict =
+      app.add_subcommand("predict", "Print the probability of a click, or the rating, for each line of a file");
+  positional(*predict, "RUN_FOLDER", line.run_folder, "Folder of a run on click data or on ratings")->required();
+  positional(*predict, "FILE", line.file,
+             "Samples with the columns of the run, text or binary; or ids of rows and columns")
+      ->required();
   predict->add_option("--out", line.out, "File to write to; default: standard output")->type_name("FILE");
   CLI::App* const export_ = app.add_subcommand("export", "Write a run's rows and layers to files for other programs");
   positional(*export_, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();

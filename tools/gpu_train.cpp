@@ -22,9 +22,9 @@
 #include "tools/result_file.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/click/convert.hpp"
-#include "trainer/click/saved_clicks.hpp"
 #include "trainer/export_run.hpp"
 #include "trainer/model_shape.hpp"
+#include "trainer/predict_run.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/report/report.hpp"
 #include "trainer/run_folder_lock.hpp"
@@ -101,13 +101,12 @@ void run_nearest(tools::CommandLine const& line) {
 
 void run_predict(tools::CommandLine const& line) {
   require_one_process(line);
-  trainer::SavedClicks run(line.run_folder, line.overrides);
   tools::ResultFile out(line.out);
   std::vector<std::string> notices;
   std::string text;
-  run.predict(line.file, notices, [&](std::span<float const> probabilities) {
+  trainer::predict_run(line.run_folder, line.overrides, line.file, notices, [&](std::span<float const> predictions) {
     text.clear();
-    for (float p : probabilities) fmt::format_to(std::back_inserter(text), "{}\n", p);
+    for (float p : predictions) fmt::format_to(std::back_inserter(text), "{}\n", p);
     out.write(text);
   });
   out.finish();

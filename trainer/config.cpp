@@ -215,6 +215,8 @@ void set_defaults(Config& config, Given const& given) {
   set_default("data.test_share", config.data.test_share, defaults.data.test_share);
   set_default("model.name", config.model.name, defaults.model.name);
   set_default("model.dim", config.model.dim, defaults.model.dim);
+  set_default("model.biases", config.model.biases, defaults.model.biases);
+  set_default("optimizer.l2", config.optimizer.l2, defaults.optimizer.l2);
   set_default_init(config.model, defaults.model);
   set_default("model.init", config.model.init, defaults.model.init);
   set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);

@@ -46,6 +46,7 @@ struct ModelConfig {
   std::string init = "normal";
   double init_scale = 0.1;
   std::string value_type = "float32";
+  bool biases = false;  // for ratings
   // For click-through models.
   std::string numeric_features = "log";
   std::int64_t buckets = 1;
@@ -137,6 +138,7 @@ struct TrainConfig {
   std::int64_t validate_every = 1;
   std::int64_t checkpoint_every = 1;
   std::int64_t patience = 0;
+  bool keep_best = true;
   std::int64_t expire_after = 0;  // 0: never
 };
 

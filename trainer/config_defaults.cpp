@@ -25,6 +25,8 @@ Config rating_defaults() {
   defaults.data.test_share = 0.1;
   defaults.model.name = "factorization";
   defaults.model.dim = 32;
+  defaults.model.biases = true;
+  defaults.optimizer.l2 = 4e-4;  // for ratings of one to five, and some hundred ratings of a row or a column
   return defaults;
 }
 

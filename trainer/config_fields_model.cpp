@@ -74,6 +74,10 @@ std::vector<Field> model_fields() {
           .range(0, 1e6)
           .only_if(kRows)
           .fixed_on_resume(),
+      FieldBuilder("model", "biases", kModel<&M::biases>,
+                   "true: predictions add the mean rating, and a bias of the row and of the column")
+          .only_if(kRatings)
+          .fixed_on_resume(),
       FieldBuilder("model", "value_type", kModel<&M::value_type>, "data type of rows (in graphs: of entities)")
           .one_of({"float32", "bfloat16", "float16"})
           .only_if(kRows)

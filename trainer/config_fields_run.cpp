@@ -55,6 +55,9 @@ std::vector<Field> train_fields() {
                    "validations without improvement after which the run ends; 0: no limit")
           .range(0, 1e6)
           .only_if(kValidated),
+      FieldBuilder("train", "keep_best", kTrain<&T::keep_best>,
+                   "true: the result is the model of the best validation; false: that of the last step")
+          .only_if(kValidated),
       FieldBuilder("train", "expire_after", kTrain<&T::expire_after>,
                    "rows without an update in this many steps are removed after each epoch; 0: never")
           .range(0, 4e9)

@@ -7,19 +7,16 @@
 
 #include "trainer/atomic_folder.hpp"
 #include "trainer/click/saved_clicks.hpp"
+#include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/graph_task.hpp"
-#include "trainer/run_folder.hpp"
+#include "trainer/ratings/saved_ratings.hpp"
+#include "trainer/saved_model.hpp"
 #include "trainer/saved_run.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_click_model(fs::path const& run) {
-  if (!has_checkpoint(run)) return false;  // open_run() throws the error
-  return from_blobs(read_blobs(run / "checkpoint"), run / "checkpoint").config.data.reader == "clicks";
-}
 
 // Returns a line for each name: its key, a tab and the name.
 std::string lines_of(Dictionary const& names) {
@@ -30,16 +27,25 @@ std::string lines_of(Dictionary const& names) {
   return text;
 }
 
-// Writes the rows of all tables; for a graph also the name of each key. The keys of ratings are the ids in the data.
-void export_tables(SavedRun const& run, fs::path const& folder, ExportFormat format) {
-  auto const* const graph = dynamic_cast<GraphData const*>(run.data.get());
+// Creates rows, with their initial values, for the names from number `seen` on, which have none.
+void create_unseen(Store& store, TableId table, Dictionary const& names, std::size_t seen) {
+  std::vector<Key> const keys(names.keys().begin() + static_cast<std::ptrdiff_t>(seen), names.keys().end());
+  Stream stream = store.make_stream();
+  Matrix<float> const rows = read_rows(stream, store, table, keys);
+  store.assign(stream, table, to_device(stream, keys), rows);
+}
+
+// Writes the rows of both tables and the name of each key. Names that training has not seen have rows too.
+void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat format) {
+  Dataset const& data = dynamic_cast<GraphData const&>(*run.data).dataset();
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
-  wait_restore(session, run.checkpoint());
+  wait_restore(session, run.checkpoint);
+  create_unseen(session.store, TableId{0}, data.entities, data.seen_entities);
+  create_unseen(session.store, TableId{1}, data.relations, data.seen_relations);
   write_folder(folder, [&](fs::path const& beside) {
     session.store.export_rows(beside / "rows", format);
-    if (graph == nullptr) return;
-    write_file(beside / "entities.tsv", lines_of(graph->dataset().entities));
-    write_file(beside / "relations.tsv", lines_of(graph->dataset().relations));
+    write_file(beside / "entities.tsv", lines_of(data.entities));
+    write_file(beside / "relations.tsv", lines_of(data.relations));
   });
 }
 
@@ -47,8 +53,11 @@ void export_tables(SavedRun const& run, fs::path const& folder, ExportFormat for
 
 void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
                 ExportFormat format) {
-  if (is_click_model(run)) return SavedClicks(run, overrides).write(folder, format);
-  export_tables(open_run(run, overrides), folder, format);
+  SavedModel const model = open_model(run, overrides);
+  std::string const& reader = model.saved.config.data.reader;
+  if (reader == "clicks") return SavedClicks(model).write(folder, format);
+  if (reader == "ratings") return SavedRatings(model).write(folder, format);
+  export_graph(open_run(run, overrides), folder, format);
 }
 
 }  // namespace gpups::trainer

@@ -17,7 +17,6 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path);
 
   std::filesystem::path const& path() const { return path_; }
-  std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
 
   // Writes config.toml atomically. If that fails, removes the metrics.jsonl that the constructor created.
   void write_config(std::string const& resolved);
@@ -44,6 +43,10 @@ class RunFolder {
   std::ofstream metrics_;
   FileId opened_;  // of metrics_
 };
+
+// The names of checkpoints in a run's folder.
+inline constexpr char kLastCheckpoint[] = "checkpoint";  // of the last step that was saved; training resumes from it
+inline constexpr char kBestCheckpoint[] = "best";        // of the best validation, with train.keep_best
 
 // Returns whether a run's folder has a complete checkpoint. An interrupted first save leaves none.
 bool has_checkpoint(std::filesystem::path const& folder);

@@ -9,18 +9,16 @@
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/nearest.hpp"
-#include "trainer/run_folder.hpp"
+#include "trainer/saved_model.hpp"
 #include "trainer/session.hpp"
 
 namespace gpups::trainer {
 
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides) {
-  auto const checkpoint = folder / "checkpoint";
-  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is no model to load): give the folder of a run",
-                folder.string());
+  auto const checkpoint = model_checkpoint(folder);
   SavedState saved = from_blobs(read_blobs(checkpoint), checkpoint);
   Config const config = saved_config(saved.config, folder, overrides);
-  SavedRun run{.folder = folder, .saved = {config, saved.state}, .data = read_data(config)};
+  SavedRun run{.folder = folder, .checkpoint = checkpoint, .saved = {config, saved.state}, .data = read_data(config)};
   require_same_run(saved, config, run.data->digest(), checkpoint);
   return run;
 }
@@ -30,7 +28,7 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
   GPUPS_REQUIRE(run.data->has(split),
                 "the data has no {} split (there are no samples to predict): choose another with --split", split);
   Session session = open_session(config, *run.data, group, run.plan());
-  wait_restore(session, run.checkpoint());
+  wait_restore(session, run.checkpoint);
   wait_check_consistency(session.store, config, run.saved.state.data_digest);
   Stream stream = session.store.make_stream();
   return session.task->wait_evaluate(stream, session.store, split);
@@ -46,7 +44,7 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
   for (std::string const& name : names) queries.push_back(find_entity(entities, name));
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
-  wait_restore(session, run.checkpoint());
+  wait_restore(session, run.checkpoint);
   Stream stream = session.store.make_stream();
   Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, entities.keys());
   std::vector<float> host = to_host(stream, rows.view().flat());

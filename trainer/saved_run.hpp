@@ -19,10 +19,10 @@ namespace gpups::trainer {
 // A run that was loaded from its folder, and its data.
 struct SavedRun {
   std::filesystem::path folder;
+  std::filesystem::path checkpoint;  // model_checkpoint(folder)
   SavedState saved;
   std::unique_ptr<Data const> data;
 
-  std::filesystem::path checkpoint() const { return folder / "checkpoint"; }
   RunPlan plan() const { return {saved.state.microbatches, saved.state.schedule_steps}; }
 };
 

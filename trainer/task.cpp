@@ -10,6 +10,7 @@
 #include "trainer/click/click_models.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/reader.hpp"
+#include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_data.hpp"
 
 namespace gpups::trainer {
@@ -33,7 +34,7 @@ std::vector<TaskKind> const& kinds() {
       {{"ratings"},
        rating_model_names(),
        read_rating_data,
-       [](Config const& config) { return ModelShape{.widest_row = static_cast<std::size_t>(config.model.dim)}; }},
+       [](Config const& config) { return ModelShape{.widest_row = factor_dim(config.model)}; }},
   };
   return all;
 }

@@ -28,8 +28,11 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
                             {"microbatches", c.microbatches},
                             {"schedule_steps", c.schedule_steps},
                             {"data_digest", fmt::format("{:016x}", c.data_digest)},
-                            {"best_valid", c.best_valid},
-                            {"validations_since_best", c.validations_since_best},
+                            {"best_step", c.best.step},
+                            {"best_quality", c.best.quality},
+                            {"best_summary", c.best.summary},
+                            {"best_test_text", c.best.test_text},
+                            {"validations_since_best", c.best.validations_since},
                             {"train_seconds", c.train_seconds},
                             {"samples", c.samples}};
   return {{kConfigBlob, resolved(config)}, {kStateBlob, json.dump()}};
@@ -43,8 +46,11 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
                    .microbatches = json.at("microbatches"),
                    .schedule_steps = json.at("schedule_steps"),
                    .data_digest = std::stoull(json.at("data_digest").get<std::string>(), nullptr, 16),
-                   .best_valid = json.at("best_valid"),
-                   .validations_since_best = json.at("validations_since_best"),
+                   .best = {.step = json.at("best_step"),
+                            .quality = json.at("best_quality"),
+                            .validations_since = json.at("validations_since_best"),
+                            .summary = json.at("best_summary"),
+                            .test_text = json.at("best_test_text")},
                    .train_seconds = json.at("train_seconds"),
                    .samples = json.at("samples")};
   } catch (std::exception const& error) {

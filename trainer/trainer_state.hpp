@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "trainer/best_validation.hpp"
 #include "trainer/config.hpp"
 
 namespace gpups::trainer {
@@ -21,8 +22,7 @@ struct TrainerState {
   std::uint32_t microbatches = 0;   // of a global batch
   std::int64_t schedule_steps = 0;  // end of the learning rate's schedule
   std::uint64_t data_digest = 0;
-  double best_valid = 0;  // best quality of all validations
-  std::int64_t validations_since_best = 0;
+  BestValidation best;
   double train_seconds = 0;
   std::int64_t samples = 0;
 

@@ -16,10 +16,9 @@ namespace {
 
 constexpr std::uint32_t kStop = 1;      // a bit of Store::signals()
 constexpr int kNewRunMicrobatches = 8;  // default for up to as many ranks
-// The largest numbers of ranks for which metrics.jsonl and summary.json list the traffic of each pair, because the list
-// grows with the square of the number of ranks.
-constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
-constexpr std::size_t kHottestRows = 20;  // in summary.json
+// The largest number of ranks for which metrics.jsonl lists the traffic of each pair, because the list grows with the
+// square of the number of ranks.
+constexpr int kPairsRanksMax = 16;
 
 // Host memory takes pages only where it is used, and few pages of an array's block list and first block are used:
 // kUnused bytes of an array are not counted, but at least kLeast are.
@@ -36,7 +35,8 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
     : config_(config),
       data_(data),
       group_(group),
-      checkpoint_(options.folder / "checkpoint"),
+      checkpoint_(options.folder / kLastCheckpoint),
+      best_checkpoint_(options.folder / kBestCheckpoint),
       progress_(stderr, number(group.rank()) != 0),
       data_digest_(data.digest()),
       steps_per_epoch_(steps_in_epoch(data, config)),
@@ -47,7 +47,7 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
   bool const exists = has_checkpoint(options.folder);
-  GPUPS_REQUIRE(options.resume || !exists,
+  GPUPS_REQUIRE(options.resume || !(exists || std::filesystem::exists(best_checkpoint_)),
                 "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
                 "folder",
                 options.folder.string());
@@ -65,7 +65,8 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   }
   config_.train.microbatches = state_.microbatches;
   seconds_before_ = state_.train_seconds;
-  patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
+  if (!config_.train.keep_best) state_.best.step = 0;
+  patience_over_ = config_.train.patience > 0 && state_.best.validations_since >= config_.train.patience;
 
   Stopwatch partitioning;
   partitioning.start();
@@ -162,6 +163,8 @@ void Training::wait_train() {
     trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
                    describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
   }
+  // The best checkpoint is the last one, which the next save will replace.
+  if (has_steps && state_.best.step != 0 && state_.best.step == first_step_) wait_save(best_checkpoint_);
   if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
   watch_.start();
   for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
@@ -223,7 +226,7 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   watch_.stop();
   wait_progressive();
   if (validate) wait_validate();
-  if (save) wait_save();
+  if (save) wait_save(checkpoint_);
   watch_.start();
 }
 
@@ -260,18 +263,35 @@ void Training::wait_expire() {
 
 void Training::wait_validate() {
   valid_ = task().wait_evaluate(*stream_, store(), "valid");
-  if (valid_->quality > state_.best_valid) {
-    state_.best_valid = valid_->quality;
-    state_.validations_since_best = 0;
-  } else {
-    ++state_.validations_since_best;
-  }
-  patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
+  BestValidation& best = state_.best;
+  bool const better = valid_->quality > best.quality;
+  best.validations_since = better ? 0 : best.validations_since + 1;
+  patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
   progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
                               loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
   if (patience_over_)
     progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
+  if (!better) return;
+  best.quality = valid_->quality;
+  if (config_.train.keep_best) wait_keep_best();
+}
+
+// Tests the model of the best validation so far, and keeps it.
+void Training::wait_keep_best() {
+  BestValidation& best = state_.best;
+  best.step = state_.clock;
+  nlohmann::json summary{{"step", state_.clock},
+                         {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
+                         {"valid", valid_->json},
+                         {"table_hash", fmt::format("{:016x}", store().table_hash())}};
+  if (data_.has("test")) {
+    Metrics const test = task().wait_evaluate(*stream_, store(), "test");
+    summary["test"] = test.json;
+    best.test_text = test.text;
+  }
+  best.summary = summary.dump();
+  if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
 }
 
 // Reports the progressive validation of an epoch, or of its steps since a resume.
@@ -284,38 +304,12 @@ void Training::wait_progressive() {
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"progressive", metrics->json}});
 }
 
-void Training::wait_save() {
+void Training::wait_save(std::filesystem::path const& checkpoint) {
   if (folder_) folder_->require_there();  // saving would create the folder again
   state_.train_seconds = seconds_before_ + watch_.seconds();
   std::vector<Blob> blobs = to_blobs(config_, state_);
   for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
-  store().save(checkpoint_, blobs);
-}
-
-bool Training::wait_finish() {
-  if (state_.clock != step_reported_) wait_report();
-  wait_progressive();
-  if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
-  wait_save();
-  if (!stopped_ && data_.has("test")) {
-    test_ = task().wait_evaluate(*stream_, store(), "test");
-    progress_.print("test " + test_->text);
-  }
-  nlohmann::json const summary = wait_summary();
-  for (auto const& line : summary.value("allreduces", nlohmann::json::array())) {
-    progress_.print("allreduce: " + line.get<std::string>());
-  }
-  if (folder_) {
-    folder_->write_summary(summary);
-    progress_.print(fmt::format("{} samples/s, training time {}; results in {}",
-                                short_count(summary.at("samples_per_s").get<double>()),
-                                short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
-  }
-  if (stopped_) {
-    progress_.print(fmt::format("stopped at step {} by a signal; resume with --resume --run {}", state_.clock,
-                                checkpoint_.parent_path().string()));
-  }
-  return !stopped_;
+  store().save(checkpoint, blobs);
 }
 
 nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
@@ -326,53 +320,6 @@ nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
                    {"wait_seconds", mine.wait_seconds},
                    {"peak_memory", peak_memory(store().options().device)}});
   return accounts;
-}
-
-nlohmann::json Training::wait_summary() {
-  Stats const mine = store().stats();
-  Totals const totals = wait_totals(store(), {}, mine);
-  nlohmann::json const pairs =
-      store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
-  nlohmann::json const hottest_rows = wait_hottest_rows(store(), kHottestRows);
-  std::uint64_t const hash = store().table_hash();
-  double const seconds = seconds_before_ + watch_.seconds();
-  nlohmann::json summary{{"finished", !stopped_},
-                         {"steps", state_.clock},
-                         {"epochs", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
-                         {"samples", state_.samples},
-                         {"train_seconds", seconds},
-                         {"samples_per_s", seconds > 0 ? static_cast<double>(state_.samples) / seconds : 0},
-                         {"table_hash", fmt::format("{:016x}", hash)},
-                         {"data_digest", fmt::format("{:016x}", data_digest_)},
-                         {"ranks", store().ranks()},
-                         {"device", to_string(store().options().device)},
-                         {"microbatches", state_.microbatches},
-                         {"hottest_rows", hottest_rows},
-                         {"pairs", pairs},
-                         {"versions", versions()}};
-  summary.update(accounts_of(mine, totals));
-  summary.update(data_.counts());
-  if (task().dense() != nullptr) {
-    summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
-    summary["dense_parameters"] = task().dense()->parameters().count();
-  }
-  auto const sums = explain_sums(totals.traffic_report);
-  if (!sums.empty()) summary["allreduces"] = sums;
-  if (loss_) summary["loss"] = *loss_;
-  if (progressive_) summary["progressive"] = progressive_->json;
-  if (valid_) summary["valid"] = valid_->json;
-  if (test_) summary["test"] = test_->json;
-  return summary;
-}
-
-std::vector<std::string> Training::explain_sums(TrafficReport const& traffic_report) {
-  std::vector<std::string> lines = group_.explain_allreduces();
-  if (task().dense() == nullptr) return lines;
-  DenseAllreduceTraffic const sent{.bytes = traffic_report.sent.allreduces, .steps = store().stats().steps};
-  for (std::string& line : trainer::explain(task().dense()->allreduce_summary(), store().ranks(), sent)) {
-    lines.push_back(std::move(line));
-  }
-  return lines;
 }
 
 void require_memory_for(Config const& config, Data const& data, Group const& group, int ranks_here) {

@@ -54,10 +54,12 @@ class Training {
   void wait_progressive();
   void wait_expire();
   void wait_validate();
-  void wait_save();
+  void wait_keep_best();
+  void wait_save(std::filesystem::path const& checkpoint);
   // Returns the traffic, keys, times and memory up to now, for metrics.jsonl and summary.json.
   nlohmann::json accounts_of(Stats const& mine, Totals const& totals);
   nlohmann::json wait_summary();
+  void wait_test(nlohmann::json& summary);
   // Returns lines about the algorithms of the allreduces, on rank 0.
   std::vector<std::string> explain_sums(TrafficReport const& traffic_report);
 
@@ -65,7 +67,7 @@ class Training {
   Data const& data_;
   Group const group_;
   std::optional<RunFolder> folder_;  // on rank 0 only
-  std::filesystem::path checkpoint_;
+  std::filesystem::path checkpoint_, best_checkpoint_;
   ProgressReporter progress_;
   std::uint64_t data_digest_;
   std::int64_t steps_per_epoch_, end_;
@@ -82,7 +84,7 @@ class Training {
   double seconds_before_ = 0;    // training time before the resume
   double seconds_reported_ = 0;  // training time at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
-  std::optional<Metrics> progressive_, valid_, test_;
+  std::optional<Metrics> progressive_, valid_;
   bool had_finished_ = false, patience_over_ = false, stopped_ = false;
 };
 

@@ -21,6 +21,7 @@ void run(Exec<S> ex, RatingErrors const& g) {
   std::size_t const n = g.ratings.size();
   GPUPS_ASSERT(g.rows_of.size() == n && g.columns_of.size() == n && g.slopes.size() >= n);
   GPUPS_ASSERT(g.losses.size() >= rating_losses(n) && g.rows.columns() == g.columns.columns());
+  GPUPS_ASSERT(g.column_biases.empty() || g.column_biases.size() >= g.columns.rows());
 #ifndef __CUDACC__
   if (g.rows.columns() >= kLanes) return rating_errors_on_host(ex, g);
 #endif
@@ -34,6 +35,7 @@ void run(Exec<S> ex, RatingErrors const& g) {
         float const* const row = g.rows.row(g.rows_of[rating]);
         float const* const column = g.columns.row(g.columns_of[rating]);
         products[r] = lanes.sum(g.rows.columns(), [=](std::size_t j) { return row[j] * column[j]; });
+        if (!g.column_biases.empty()) products[r] += g.column_biases[g.columns_of[rating]];
       }
       for (std::size_t r = 0; r < kInFlight && k + r < count; ++r) {
         if (lanes.first()) g.slopes[first + k + r] = rating_slope(products[r], g.ratings[first + k + r]);

@@ -16,13 +16,14 @@ inline constexpr std::size_t kRatingsTogether = 16;
 constexpr std::size_t rating_losses(std::size_t ratings) { return (ratings + kRatingsTogether - 1) / kRatingsTogether; }
 
 // Computes errors and losses, where p is the dot product of row rows_of[i] of `rows` and row columns_of[i] of
-// `columns`.
+// `columns`, plus column_biases[columns_of[i]] if there are biases.
 struct RatingErrors {
   MatrixView<float const> rows;          // (any, dim)
   MatrixView<float const> columns;       // (any, dim)
   View<std::uint32_t const> rows_of;     // (n)
   View<std::uint32_t const> columns_of;  // (n)
   View<float const> ratings;             // (n)
+  View<float const> column_biases;       // (rows of `columns`) or empty
   View<float> slopes;                    // (n): 2 (p - rating), the derivative of the squared error by p
   // (rating_losses(n)): sums of squared errors, in units of kLossUnit. A squared error above 1024 counts as 1024.
   View<std::int64_t> losses;

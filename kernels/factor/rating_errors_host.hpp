@@ -35,7 +35,7 @@ class HostRatingErrors {
     for (std::size_t k = first; k < first + kLanes; k += kVector) {
       Vector sums[kVector];
       for (std::size_t l = 0; l < kVector; ++l) sums[l] = products(k + l);
-      Vector const slopes = 2.0F * (sums_of(sums) - load<Vector>(g_.ratings.data() + k));
+      Vector const slopes = 2.0F * (with_biases(sums_of(sums), k, kVector) - load<Vector>(g_.ratings.data() + k));
       store(g_.slopes.data() + k, slopes);
       loss += squared_errors(slopes, kVector);
     }
@@ -48,7 +48,7 @@ class HostRatingErrors {
       Vector sums[kVector] = {}, ratings = {};
       for (std::size_t l = 0; l < here; ++l) sums[l] = products(first + k + l);
       for (std::size_t l = 0; l < here; ++l) ratings[l] = g_.ratings[first + k + l];
-      Vector const slopes = 2.0F * (sums_of(sums) - ratings);
+      Vector const slopes = 2.0F * (with_biases(sums_of(sums), first + k, here) - ratings);
       for (std::size_t l = 0; l < here; ++l) g_.slopes[first + k + l] = slopes[l];
       loss += squared_errors(slopes, here);
     }
@@ -67,6 +67,12 @@ class HostRatingErrors {
       }
     }
     return sum.fold();
+  }
+  // Adds the biases of ratings first .. first + count - 1.
+  Vector with_biases(Vector sums, std::size_t first, std::size_t count) const {
+    if (g_.column_biases.empty()) return sums;
+    for (std::size_t l = 0; l < count; ++l) sums[l] += g_.column_biases[g_.columns_of[first + l]];
+    return sums;
   }
   // The same bits as squared_error_units().
   static std::int64_t squared_errors(Vector slopes, std::size_t count) {

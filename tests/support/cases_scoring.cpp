@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kernels/factor/rating_errors.hpp"
+#include "kernels/factor/split_biases.hpp"
 #include "kernels/score/distance_rows.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "tests/support/cases.hpp"
@@ -97,6 +98,41 @@ Problem rating_errors(Stream& stream, CaseSize size, std::uint64_t seed) {
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->slopes.view())) + bytes_of(to_host(on, s->losses.view()));
+  };
+  return p;
+}
+
+Problem split_biases(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    State(Stream& on, Random& random, CaseSize size)
+        : rows(on, random, size.n, size.dim), sources(on.device(), size.n, size.dim), biases(on.device(), size.n) {}
+    BothRows rows;
+    Matrix<float> sources;
+    Array<float> biases;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>(stream, random, size);
+  memory::fill_bytes(stream, s->sources.view().data(), 0xFF, s->sources.view().flat().bytes());
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * (2 * s->rows.stride + 1) * sizeof(float);
+  p.run = [s](Stream& on) {
+    kernels::split_biases(on, {.rows = s->rows.there, .sources = s->sources, .biases = s->biases, .mean = 0.5F});
+  };
+  p.wrong = [s](Stream& on) {
+    std::size_t const last = s->rows.dim - 1;
+    std::vector<double> sources(s->rows.host.size(), 0), biases;
+    for (std::size_t i = 0; i < s->sources.rows(); ++i) {
+      std::copy_n(s->rows.row(i), last, sources.begin() + static_cast<std::ptrdiff_t>(i * s->rows.stride));
+      sources[i * s->rows.stride + last] = 1;
+      biases.push_back(0.5 + s->rows.row(i)[last]);
+    }
+    return differ("sources", to_host(on, s->sources.view().flat()), sources, 0) +
+           differ("biases", to_host(on, s->biases.view()), biases, 0);
+  };
+  p.bits = [s](Stream& on) {
+    return bytes_of(to_host(on, s->sources.view().flat())) + bytes_of(to_host(on, s->biases.view()));
   };
   return p;
 }
@@ -312,6 +348,7 @@ Problem step_triples(Stream& stream, CaseSize size, std::uint64_t seed) {
 
 constexpr KernelCase kCases[] = {
     {"rating_errors", rating_errors},
+    {"split_biases", split_biases},
     {"distance_rows_l1", distance_rows<Algebra::kTranslationL1>},
     {"distance_rows_l2", distance_rows<Algebra::kTranslationL2>},
     {"distance_rows_rotation", distance_rows<Algebra::kRotation>},

@@ -28,7 +28,8 @@ TEST(ModelShape, ReportsWidestRow) {
   EXPECT_EQ(widest("triples", {"model.dim=32"}), 32U);
   EXPECT_EQ(widest("wordnet", {"model.name=rotate", "model.dim=32"}), 32U);
   EXPECT_EQ(widest("triples", {"model.name=rescal", "model.dim=8"}), 64U);  // relations are matrices
-  EXPECT_EQ(widest("ratings", {"model.dim=24"}), 24U);
+  EXPECT_EQ(widest("ratings", {"model.dim=24"}), 25U);                      // with the bias
+  EXPECT_EQ(widest("ratings", {"model.dim=24", "model.biases=false"}), 24U);
   EXPECT_EQ(widest("clicks", {"model.dim=16"}), 16U);
   EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "model.dim=16", "model.dims=['C3:48', 'C4:20']"}), 48U);
   EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "data.categorical_columns=1", "model.dim=16", "model.dims=['C1:4']"}),
@@ -55,7 +56,7 @@ TEST(ModelShape, RejectsTopKOfAllColumns) {
          "is 33 and the widest rows of the model have 32 columns");
   reject("triples", {"model.dim=32", "gradient_compression.top_k=32"},
          "is 32 and the widest rows of the model have 32 columns");
-  reject("ratings", {"model.dim=24", "gradient_compression.top_k=24"}, "have 24 columns");
+  reject("ratings", {"model.dim=24", "gradient_compression.top_k=25"}, "have 25 columns");
   reject("clicks", {"model.name=logistic", "gradient_compression.top_k=1"}, "have 1 columns");
   EXPECT_NO_THROW(require_effect(parse("triples", {"model.dim=32", "gradient_compression.top_k=31"}), "run.toml"));
   EXPECT_NO_THROW(require_effect(

@@ -106,8 +106,11 @@ TrainerState some_state() {
           .microbatches = 8,
           .schedule_steps = 70,
           .data_digest = 0xFEDCBA9876543210U,
-          .best_valid = 0.1234567890123,
-          .validations_since_best = 2,
+          .best = {.step = 1000,
+                   .quality = 0.1234567890123,
+                   .validations_since = 2,
+                   .summary = R"({"step":1000})",
+                   .test_text = "mrr .5"},
           .train_seconds = 3.5,
           .samples = 7168};
 }
@@ -155,9 +158,11 @@ TEST(Metrics, LossAndSpeedAreMeans) {
 }
 
 TEST(Metrics, AreWrittenByName) {
-  RankingMetrics const m{.ranked = 4, .mrr = 0.5, .mean_rank = 3, .hits = {{1, 0.25}, {10, 1}}};
-  EXPECT_EQ(to_json(m).dump(), R"({"hits@1":0.25,"hits@10":1.0,"mean_rank":3.0,"mrr":0.5,"ranked":4})");
-  EXPECT_EQ(to_text(m), "mrr 0.5000  hits@1 0.2500  hits@10 1.0000");
+  RankingMetrics const m{
+      .ranked = 4, .triples = 3, .unseen = 1, .mrr = 0.5, .mean_rank = 3, .hits = {{1, 0.25}, {10, 1}}};
+  EXPECT_EQ(to_json(m).dump(),
+            R"({"hits@1":0.25,"hits@10":1.0,"mean_rank":3.0,"mrr":0.5,"ranked":4,"triples":3,"unseen":1})");
+  EXPECT_EQ(to_text(m), "mrr 0.5000  hits@1 0.2500  hits@10 1.0000  (2 of 3 triples)");
   Traffic traffic;
   traffic.gradients = 7;
   EXPECT_EQ(to_json(traffic).at("gradients"), 7);

@@ -66,7 +66,7 @@ class RunTest : public testing::Test {
   static nlohmann::json result(nlohmann::json const& summary) {
     nlohmann::json wanted;
     for (char const* key :
-         {"table_hash", "dense_hash", "loss", "valid", "test", "progressive", "samples", "steps", "finished"}) {
+         {"table_hash", "dense_hash", "loss", "valid", "best", "test", "progressive", "samples", "steps", "finished"}) {
       if (summary.contains(key)) wanted[key] = summary.at(key);
     }
     return wanted;

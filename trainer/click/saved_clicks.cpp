@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "kernels/check.hpp"
 #include "trainer/atomic_folder.hpp"
 #include "trainer/click/click_data.hpp"
 #include "trainer/click/click_models.hpp"
 #include "trainer/click/click_tables.hpp"
-#include "trainer/run_folder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -20,45 +18,18 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kAtOnce = 4096;  // samples
 
-std::vector<Blob> checkpoint_blobs(fs::path const& folder) {
-  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): give the folder of a run",
-                folder.string());
-  return read_blobs(folder / "checkpoint");
-}
-
-// Applies `overrides` to the saved configuration. Throws Error if they change the model.
-SavedState with_overrides(SavedState saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
-  Config const now = saved_config(saved.config, folder, overrides);
-  auto const differences = resume_differences(saved.config, now);
-  if (!differences.empty()) {
-    auto const& d = differences.front();
-    throw Error(
-        fmt::format("{} was trained with {} = {}, and now it is {} (that is another model): leave the setting out",
-                    folder.string(), d.key, d.a, d.b));
-  }
-  return {now, saved.state};
-}
-
 }  // namespace
 
-SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> const& overrides)
-    : SavedClicks(folder, overrides, checkpoint_blobs(folder)) {}
-
-SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> const& overrides,
-                         std::vector<Blob> const& blobs)
-    : saved_(with_overrides(from_blobs(blobs, folder / "checkpoint"), folder, overrides)) {
+SavedClicks::SavedClicks(SavedModel const& model) : saved_(model.saved) {
   Config const& config = saved_.config;
-  GPUPS_REQUIRE(config.data.reader == "clicks",
-                "{} has a model of kind {} (it does not predict clicks): give the folder of a run on click data",
-                folder.string(), config.model.name);
   Layout const layout = layout_of(config.data);
-  statistics_ = sample_statistics(blobs, layout.numbers.size());
+  statistics_ = sample_statistics(model.blobs, layout.numbers.size());
   auto const seed = static_cast<std::uint64_t>(config.train.seed);
   Group const group = Group::alone();
   Device const device = device_from(config.run.device);
   model_ = std::make_unique<ClickModel>(layout, config.model, seed, statistics_);
   if (config.model.min_count > 0) {
-    frequent_ = frequent_values(blobs);
+    frequent_ = frequent_values(model.blobs);
     model_->features().merge_rare_values(frequent_);
   }
   dense_ = std::make_unique<DenseLayers>(make_click_layers(
@@ -70,7 +41,7 @@ SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> co
     store_->add_table(table);
   }
   Stream stream = store_->make_stream();
-  dense_->wait_restore(stream, store_->restore(folder / "checkpoint"));
+  dense_->wait_restore(stream, store_->restore(model.checkpoint));
 }
 
 void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notices,

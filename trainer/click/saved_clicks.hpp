@@ -13,16 +13,15 @@
 #include "gpups/gpups.hpp"
 #include "trainer/click/click_predictor.hpp"
 #include "trainer/config.hpp"
-#include "trainer/trainer_state.hpp"
+#include "trainer/saved_model.hpp"
 
 namespace gpups::trainer {
 
 // The model of a checkpoint, on this rank alone.
 class SavedClicks {
  public:
-  // Loads the checkpoint of a run. overrides: settings that do not change the model, for instance run.device. Throws
-  // Error if there is no checkpoint, or if it is of another kind of model.
-  SavedClicks(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
+  // Loads tables and layers. REQUIRES: a run on click data.
+  explicit SavedClicks(SavedModel const& model);
 
   // Reads samples of the run's layout from a file, text or binary, and calls `take` with the probabilities of clicks,
   // in order and some at a time. Labels must be present, but have no effect. Adds notices about the file to `notices`.
@@ -35,8 +34,6 @@ class SavedClicks {
   void write(std::filesystem::path const& folder, ExportFormat format);
 
  private:
-  SavedClicks(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides,
-              std::vector<Blob> const& blobs);
   nlohmann::ordered_json description() const;
 
   SavedState saved_;

@@ -10,14 +10,26 @@ namespace gpups::trainer {
 void Dataset::add_train(std::string_view subject, std::string_view relation, std::string_view object) {
   std::uint32_t const s = entities.add(subject);
   train.push_back({s, relations.add(relation), entities.add(object)});
+  seen_entities = entities.size();
+  seen_relations = relations.size();
 }
 
-bool Dataset::add_held_out(std::vector<Triple>& split, std::string_view subject, std::string_view relation,
+void Dataset::add_held_out(std::vector<Triple>& split, std::string_view subject, std::string_view relation,
                            std::string_view object) {
-  auto const s = entities.find(subject), r = relations.find(relation), o = entities.find(object);
-  if (!s || !r || !o) return false;
-  split.push_back({*s, *r, *o});
-  return true;
+  std::uint32_t const s = entities.add(subject);
+  split.push_back({s, relations.add(relation), entities.add(object)});
+}
+
+std::size_t Dataset::count_unseen(std::span<Triple const> triples) const {
+  auto const unseen = [this](Triple const& triple) { return is_unseen(triple); };
+  return static_cast<std::size_t>(std::count_if(triples.begin(), triples.end(), unseen));
+}
+
+Vocabulary Dataset::vocabulary() const {
+  auto const first = [](std::vector<Key> const& keys, std::size_t count) {
+    return std::vector<Key>(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  return {first(entities.keys(), seen_entities), first(relations.keys(), seen_relations)};
 }
 
 std::vector<Triple> const& Dataset::split(std::string_view name) const {

@@ -62,7 +62,10 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
     rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
   }
   store.wait_allreduce(sums.values());
-  return sums.metrics();
+  RankingMetrics metrics = sums.metrics();
+  metrics.triples = split.size();
+  metrics.unseen = data_.count_unseen(triples);
+  return metrics;
 }
 
 void Evaluator::rank(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,

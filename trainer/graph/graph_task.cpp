@@ -105,9 +105,10 @@ nlohmann::json GraphData::counts() const {
 }
 
 SampleRows GraphData::sample_rows() const {
-  auto const entities = static_cast<std::uint32_t>(dataset_.entities.size());
-  SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(entities + dataset_.relations.size())},
-                  .tables = {{TableId{0}, dataset_.entities.keys()}, {TableId{1}, dataset_.relations.keys()}}};
+  Vocabulary names = dataset_.vocabulary();
+  auto const entities = static_cast<std::uint32_t>(names.entities.size());
+  SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(entities + names.relations.size())},
+                  .tables = {{TableId{0}, std::move(names.entities)}, {TableId{1}, std::move(names.relations)}}};
   for (Triple const& triple : dataset_.train) {
     std::uint32_t const read[] = {triple.subject, triple.object, entities + triple.relation};
     rows.graph.add(read);

@@ -27,6 +27,8 @@ void RankingSums::add(std::uint64_t better, std::uint64_t equal) {
 RankingMetrics RankingSums::metrics() const {
   auto const count = static_cast<double>(std::max<std::int64_t>(values_[0], 1));
   RankingMetrics m{.ranked = values_[0],
+                   .triples = 0,
+                   .unseen = 0,
                    .mrr = static_cast<double>(values_[1]) / kUnit / count,
                    .mean_rank = static_cast<double>(values_[2]) / 2 / count,
                    .hits = {}};
@@ -37,7 +39,8 @@ RankingMetrics RankingSums::metrics() const {
 }
 
 nlohmann::json to_json(RankingMetrics const& m) {
-  nlohmann::json json{{"ranked", m.ranked}, {"mrr", m.mrr}, {"mean_rank", m.mean_rank}};
+  nlohmann::json json{
+      {"ranked", m.ranked}, {"triples", m.triples}, {"unseen", m.unseen}, {"mrr", m.mrr}, {"mean_rank", m.mean_rank}};
   for (auto const& [k, share] : m.hits) json[fmt::format("hits@{}", k)] = share;
   return json;
 }
@@ -45,6 +48,8 @@ nlohmann::json to_json(RankingMetrics const& m) {
 std::string to_text(RankingMetrics const& m) {
   std::string text = fmt::format("mrr {:.4f}", m.mrr);
   for (auto const& [k, share] : m.hits) text += fmt::format("  hits@{} {:.4f}", k, share);
+  auto const ranked = static_cast<std::size_t>(m.ranked) / 2;
+  if (ranked < m.triples) text += fmt::format("  ({} of {} triples)", ranked, m.triples);
   return text;
 }
 

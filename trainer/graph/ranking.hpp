@@ -14,14 +14,16 @@ namespace gpups::trainer {
 // Metrics of a split.
 struct RankingMetrics {
   std::int64_t ranked = 0;  // number of answers: two for each triple
+  std::size_t triples = 0;  // number of triples in the split; eval.samples_max may rank fewer
+  std::size_t unseen = 0;   // of the ranked triples, those with a name that is not in the training data
   double mrr = 0;           // mean of 1 / rank
   double mean_rank = 0;
   std::vector<std::pair<std::int64_t, double>> hits;  // k, and the share of answers with a rank up to k
 };
 
-// Returns {"ranked": 2, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}, for example.
+// Returns {"ranked": 2, "triples": 1, "unseen": 0, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}, for example.
 nlohmann::json to_json(RankingMetrics const& metrics);
-// Returns "mrr 0.3456  hits@1 0.2501  hits@10 0.5012", for example.
+// Returns "mrr 0.3456  hits@1 0.2501  hits@10 0.5012", for example, and tells if triples were left out.
 std::string to_text(RankingMetrics const& metrics);
 
 // Sums over answers. The rank of an answer is 1 + better + equal / 2, the middle of the ranks that ties allow.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "trainer/progress_reporter.hpp"
+#include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_predictor.hpp"
 #include "trainer/ratings/rating_task.hpp"
 
@@ -53,9 +54,12 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
   }
   add_batches(plan, parts, step, device, "");
   plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch_size"});
-  if (has("valid") || has("test")) {
-    plan.push_back({"evaluation: buffers of rows", predictor_bytes(static_cast<std::size_t>(config.model.dim))});
+  if (config.model.biases) {
+    std::uint64_t rows = 0;
+    for (BatchPart const& part : parts) rows += part.rows;
+    plan.push_back({"rows without biases", rows * (row_stride(tables[0].dim) + 1) * sizeof(float), "train.batch_size"});
   }
+  if (has("valid") || has("test")) plan.push_back({"evaluation: buffers of rows", predictor_bytes(config.model)});
   return plan;
 }
 

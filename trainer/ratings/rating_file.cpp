@@ -41,6 +41,13 @@ bool is_number(std::string_view field, Number& value) {
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
+// Removes the two ids from the front of a line. Returns why they are invalid, or nothing if they are valid.
+std::string_view take_ids(std::string_view& line, RatingLine& rating) {
+  if (!is_number(take_field(line), rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
+  if (!is_number(take_field(line), rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
+  return {};
+}
+
 // The size line of a Matrix Market file.
 struct MatrixSizes {
   std::uint64_t rows, columns, entries;
@@ -81,10 +88,14 @@ std::string_view check_entry(RatingLine const& rating, MatrixSizes const& sizes)
 }  // namespace
 
 std::string_view parse_rating(std::string_view line, RatingLine& rating) {
-  if (!is_number(take_field(line), rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
-  if (!is_number(take_field(line), rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
+  if (std::string_view const wrong = take_ids(line, rating); !wrong.empty()) return wrong;
   if (!is_number(take_field(line), rating.value) || !std::isfinite(rating.value)) return "has no rating (a number)";
   return {};
+}
+
+std::string_view parse_pair(std::string_view line, RatingLine& rating) {
+  rating.value = 0;
+  return take_ids(line, rating);
 }
 
 std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_max,

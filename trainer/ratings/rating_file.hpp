@@ -21,6 +21,8 @@ struct RatingLine {
 // Parses the three fields of a line, separated by blanks, tabs, commas, colons or semicolons. Ignores further fields,
 // such as a time. Returns why the line is invalid, or nothing if it is valid.
 std::string_view parse_rating(std::string_view line, RatingLine& rating);
+// The same for the first two fields; the value becomes 0.
+std::string_view parse_pair(std::string_view line, RatingLine& rating);
 
 // Reads a file. Skips a first line that begins with a letter, as a heading. Adds notices about skipped lines. Throws
 // Error if there are no ratings, or if the share of bad lines is more than `bad_share_max`.

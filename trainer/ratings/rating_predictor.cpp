@@ -2,87 +2,103 @@
 #include "trainer/ratings/rating_predictor.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
 
 #include "kernels/factor/rating_errors.hpp"
+#include "kernels/factor/split_biases.hpp"
+#include "trainer/ratings/factor_tables.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kPredictedAtOnce = 16384;  // ratings in a look-up; few enough that their rows stay in caches
-
-class Predictor {
- public:
-  Predictor(Stream& stream, Store& store, RatingSet const& set, std::size_t most)
-      : stream_(stream),
-        store_(store),
-        set_(set),
-        rows_(room(kRowsTable, most)),
-        columns_(room(kColumnsTable, most)),
-        slopes_(stream.device(), most),
-        losses_(stream.device(), kernels::rating_losses(most)) {
-    std::vector<std::uint32_t> each(most);
-    std::iota(each.begin(), each.end(), 0U);
-    each_ = to_device(stream, each);
-  }
-
-  void wait_add(std::span<Rating const> ratings, RatingSums& sums) {
-    std::size_t const count = ratings.size();
-    std::vector<Key> row_keys, column_keys;
-    std::vector<float> values;
-    for (Rating const& rating : ratings) {
-      row_keys.push_back(set_.rows.keys()[rating.row]);
-      column_keys.push_back(set_.columns.keys()[rating.column]);
-      values.push_back(rating.value);
-    }
-    MatrixView<float> const rows = rows_.view().slice(0, count), columns = columns_.view().slice(0, count);
-    Array<Key> const row_keys_there = to_device(stream_, row_keys), column_keys_there = to_device(stream_, column_keys);
-    Array<float> const values_there = to_device(stream_, values);
-    LookupRequest const of_rows = store_.begin_lookup(stream_, kRowsTable, row_keys_there, rows, {});
-    LookupRequest const of_columns = store_.begin_lookup(stream_, kColumnsTable, column_keys_there, columns, {});
-    store_.wait_lookup(stream_, of_rows);
-    store_.wait_lookup(stream_, of_columns);
-
-    View<std::uint32_t const> const each = each_.view().slice(0, count);
-    kernels::rating_errors(stream_, {.rows = rows,
-                                     .columns = columns,
-                                     .rows_of = each,
-                                     .columns_of = each,
-                                     .ratings = values_there,
-                                     .slopes = slopes_,
-                                     .losses = losses_});
-    for (float slope : to_host(stream_, slopes_.view().slice(0, count))) sums.add(0.5 * static_cast<double>(slope));
-  }
-
- private:
-  Matrix<float> room(TableId table, std::size_t rows) {
-    Matrix<float> matrix(stream_.device(), rows, store_.table(table).dim);
-    View<float> const all = matrix.view().flat();
-    memory::fill_bytes(stream_, all.data(), 0, all.bytes());  // sets the padding, which a look-up does not write
-    return matrix;
-  }
-
-  Stream& stream_;
-  Store& store_;
-  RatingSet const& set_;
-  Matrix<float> rows_, columns_;
-  Array<float> slopes_;
-  Array<std::int64_t> losses_;
-  Array<std::uint32_t> each_;  // 0, 1, ..: each rating has separate rows
-};
+Matrix<float> zero_matrix(Stream& stream, std::size_t rows, std::size_t columns) {
+  Matrix<float> matrix(stream.device(), rows, columns);
+  View<float> const all = matrix.view().flat();
+  memory::fill_bytes(stream, all.data(), 0, all.bytes());
+  return matrix;
+}
 
 }  // namespace
 
-std::uint64_t predictor_bytes(std::size_t dim) { return 2 * kPredictedAtOnce * row_stride(dim) * sizeof(float); }
+std::uint64_t predictor_bytes(ModelConfig const& model) {
+  std::size_t const matrices = model.biases ? 3 : 2;
+  return matrices * (RatingPredictor::kAtOnce + 1) * row_stride(factor_dim(model)) * sizeof(float);
+}
 
-RatingSums wait_predict(Stream& stream, Store& store, RatingSet const& set, std::span<Rating const> ratings) {
-  Predictor predictor(stream, store, set, std::min(kPredictedAtOnce, ratings.size()));
+RatingPredictor::RatingPredictor(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale)
+    : stream_(stream),
+      store_(store),
+      biases_(model.biases),
+      scale_(scale),
+      rows_(make_side(kRowsTable)),
+      columns_(make_side(kColumnsTable)),
+      slopes_(stream.device(), kAtOnce),
+      losses_(stream.device(), kernels::rating_losses(kAtOnce)) {
+  zeros_ = to_device(stream, std::vector<float>(kAtOnce, 0));
+  if (!biases_) return;
+  sources_ = Matrix<float>(stream.device(), kAtOnce + 1, factor_dim(model));
+  column_biases_ = Array<float>(stream.device(), kAtOnce + 1);
+}
+
+RatingPredictor::Side RatingPredictor::make_side(TableId table) {
+  return {.table = table,
+          .rows = zero_matrix(stream_, kAtOnce + 1, store_.table(table).dim),
+          .found = Array<std::uint8_t>(stream_.device(), kAtOnce)};
+}
+
+LookupRequest RatingPredictor::begin_lookup(Side const& side, View<Key const> keys) {
+  return store_.begin_lookup(stream_, side.table, keys, side.rows.view().slice(0, keys.size()),
+                             side.found.view().slice(0, keys.size()));
+}
+
+// Returns the row of each rating: its own, or the zeros if there is none.
+Array<std::uint32_t> RatingPredictor::positions(Side const& side, std::size_t count) {
+  std::vector<std::uint8_t> const found = to_host(stream_, View<std::uint8_t const>(side.found.view().slice(0, count)));
+  std::vector<std::uint32_t> rows(count);
+  for (std::size_t i = 0; i < count; ++i) rows[i] = static_cast<std::uint32_t>(found[i] != 0 ? i : kAtOnce);
+  return to_device(stream_, rows);
+}
+
+std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std::span<Key const> columns) {
+  std::size_t const count = rows.size();
+  Array<Key> const row_keys = to_device(stream_, std::vector<Key>(rows.begin(), rows.end()));
+  Array<Key> const column_keys = to_device(stream_, std::vector<Key>(columns.begin(), columns.end()));
+  LookupRequest const of_rows = begin_lookup(rows_, row_keys), of_columns = begin_lookup(columns_, column_keys);
+  store_.wait_lookup(stream_, of_rows);
+  store_.wait_lookup(stream_, of_columns);
+
+  Array<std::uint32_t> const rows_of = positions(rows_, count), columns_of = positions(columns_, count);
+  if (biases_) {
+    kernels::split_biases(stream_,
+                          {.rows = columns_.rows, .sources = sources_, .biases = column_biases_, .mean = scale_.mean});
+  }
+  kernels::rating_errors(stream_, {.rows = rows_.rows,
+                                   .columns = biases_ ? sources_ : columns_.rows,
+                                   .rows_of = rows_of,
+                                   .columns_of = columns_of,
+                                   .ratings = zeros_.view().slice(0, count),
+                                   .column_biases = column_biases_,
+                                   .slopes = slopes_,
+                                   .losses = losses_});
+  std::vector<float> predictions = to_host(stream_, View<float const>(slopes_.view().slice(0, count)));
+  for (float& p : predictions) p = std::clamp(p / 2, scale_.lowest, scale_.highest);
+  return predictions;
+}
+
+RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingSet const& set,
+                        std::span<Rating const> ratings) {
+  constexpr std::size_t kAtOnce = RatingPredictor::kAtOnce;
+  RatingPredictor predictor(stream, store, model, scale_of(set.train));
   RatingSums sums;
   auto const ranks = static_cast<std::size_t>(store.ranks());
-  for (std::size_t b = number(store.rank()); b * kPredictedAtOnce < ratings.size(); b += ranks) {
-    std::size_t const first = b * kPredictedAtOnce;
-    predictor.wait_add(ratings.subspan(first, std::min(kPredictedAtOnce, ratings.size() - first)), sums);
+  for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {
+    auto const some = ratings.subspan(b * kAtOnce, std::min(kAtOnce, ratings.size() - b * kAtOnce));
+    std::vector<Key> rows, columns;
+    for (Rating const& rating : some) {
+      rows.push_back(set.rows.keys()[rating.row]);
+      columns.push_back(set.columns.keys()[rating.column]);
+    }
+    std::vector<float> const predictions = predictor.wait_predict(rows, columns);
+    for (std::size_t i = 0; i < some.size(); ++i) sums.add(double{predictions[i]} - double{some[i].value});
   }
   store.wait_barrier();  // a rank serves the look-ups of other ranks until all ranks are done
   return sums;

@@ -3,20 +3,28 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "kernels/factor/rating_errors.hpp"
+#include "kernels/factor/split_biases.hpp"
 #include "kernels/nvtx.hpp"
+#include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_predictor.hpp"
-#include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 class RatingStep : public TaskStep {
  public:
-  RatingStep(Array<Key> rows, Array<Key> columns, Array<float> values, RatingTask::Computed& computed)
-      : rows_(std::move(rows)), columns_(std::move(columns)), values_(std::move(values)), computed_(computed) {}
+  // mean: of training ratings, if the model has biases.
+  RatingStep(Array<Key> rows, Array<Key> columns, Array<float> values, std::optional<float> mean,
+             RatingTask::Computed& computed)
+      : rows_(std::move(rows)),
+        columns_(std::move(columns)),
+        values_(std::move(values)),
+        mean_(mean),
+        computed_(computed) {}
 
   std::vector<TableBatch> tables() const override {
     return {{.table = kRowsTable, .keys = rows_}, {.table = kColumnsTable, .keys = columns_}};
@@ -27,19 +35,23 @@ class RatingStep : public TaskStep {
     std::size_t const count = values_.size(), losses = kernels::rating_losses(count);
     if (computed_.slopes.size() < count) {
       stream.wait();
-      computed_ = {Array<float>(stream.device(), count), Array<std::int64_t>(stream.device(), losses)};
+      computed_.slopes = Array<float>(stream.device(), count);
+      computed_.losses = Array<std::int64_t>(stream.device(), losses);
     }
     auto const slopes = computed_.slopes.view().slice(0, count);
     auto const losses_now = computed_.losses.view().slice(0, losses);
+    MatrixView<float const> const row_sources = sources(stream, rows[0], computed_.of_rows);
+    MatrixView<float const> const column_sources = sources(stream, rows[1], computed_.of_columns);
     kernels::rating_errors(stream, {.rows = rows[0],
-                                    .columns = rows[1],
+                                    .columns = column_sources,
                                     .rows_of = prepared.positions(0),
                                     .columns_of = prepared.positions(1),
                                     .ratings = values_,
+                                    .column_biases = computed_.of_columns.biases,
                                     .slopes = slopes,
                                     .losses = losses_now});
-    gradients_ = {{.sources = rows[1], .source_indices = prepared.positions(1), .coefficients = slopes},
-                  {.sources = rows[0], .source_indices = prepared.positions(0), .coefficients = slopes}};
+    gradients_ = {{.sources = column_sources, .source_indices = prepared.positions(1), .coefficients = slopes},
+                  {.sources = row_sources, .source_indices = prepared.positions(0), .coefficients = slopes}};
     std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses_now));
     return std::accumulate(all.begin(), all.end(), std::int64_t{0});
   }
@@ -47,8 +59,21 @@ class RatingStep : public TaskStep {
   std::vector<TableGradients> gradients() const override { return gradients_; }
 
  private:
+  // Returns the sources of the other side's gradients. room: its memory, if they are not the rows themselves.
+  MatrixView<float const> sources(Stream& stream, MatrixView<float const> rows, RatingTask::Computed::Sources& room) {
+    if (!mean_) return rows;
+    if (room.rows.rows() < rows.rows()) {
+      stream.wait();
+      room = {Matrix<float>(stream.device(), rows.rows(), rows.columns()), Array<float>(stream.device(), rows.rows())};
+    }
+    MatrixView<float> const split = room.rows.view().slice(0, rows.rows());
+    kernels::split_biases(stream, {.rows = rows, .sources = split, .biases = room.biases, .mean = *mean_});
+    return split;
+  }
+
   Array<Key> rows_, columns_;
   Array<float> values_;
+  std::optional<float> mean_;
   RatingTask::Computed& computed_;
   std::vector<TableGradients> gradients_;
 };
@@ -66,19 +91,10 @@ Array<T> moved_there(Stream& stream, Array<T> from) {
 }  // namespace
 
 RatingTask::RatingTask(RatingSet const& set, Config const& config, std::int64_t schedule_steps)
-    : set_(set), config_(config), schedule_steps_(schedule_steps) {}
+    : set_(set), config_(config), schedule_steps_(schedule_steps), scale_(scale_of(set.train)) {}
 
 std::vector<TableOptions> RatingTask::tables() const {
-  auto const table = [&](char const* name, std::size_t rows) {
-    return TableOptions{.name = name,
-                        .dim = static_cast<std::size_t>(config_.model.dim),
-                        .initializer = initializer(config_.model),
-                        .optimizer = row_optimizer(config_.optimizer),
-                        .schedule = schedule(config_.optimizer, schedule_steps_),
-                        .expected_rows = rows,
-                        .value_type = row_value_type(config_.model)};
-  };
-  return {table("rows", set_.known_rows), table("columns", set_.known_columns)};
+  return factor_tables(config_, set_.known_rows, set_.known_columns, schedule_steps_);
 }
 
 std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch) {
@@ -92,12 +108,15 @@ std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch
     values.data()[i] = rating.value;
   }
   return std::make_unique<RatingStep>(moved_there(stream, std::move(rows)), moved_there(stream, std::move(columns)),
-                                      moved_there(stream, std::move(values)), computed_);
+                                      moved_there(stream, std::move(values)),
+                                      config_.model.biases ? std::optional(scale_.mean) : std::nullopt, computed_);
 }
 
 Metrics RatingTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");
-  return wait_predict(stream, store, set_, set_.split(split)).wait_metrics(store);
+  return wait_predict(stream, store, config_.model, set_, set_.split(split)).wait_metrics(store);
 }
+
+std::vector<Blob> RatingTask::wait_save(Stream&) const { return {to_blob(scale_)}; }
 
 }  // namespace gpups::trainer

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix factorization on one rank: the prediction of a rating is the dot product of a row of the table "rows" and a
-// row of the table "columns".
+// row of the table "columns", plus, with model.biases, the mean of all ratings and the biases of row and column.
 //
 // The loss is the squared error. The gradient of one row is a number, the slope of the loss, times the other row. So
-// the pulled rows are the sources of the gradients, and a step writes one number per rating.
+// the pulled rows are the sources of the gradients, with 1 in place of the bias, and a step writes one number per
+// rating.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "trainer/ratings/rating_scale.hpp"
 #include "trainer/ratings/rating_set.hpp"
 #include "trainer/task.hpp"
 
@@ -23,9 +25,16 @@ class RatingTask : public Task {
   std::vector<TableOptions> tables() const override;  // rows, columns
   std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
   Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
+  std::vector<Blob> wait_save(Stream& stream) const override;
 
   // Results of a step; the arrays are reused in later steps.
   struct Computed {
+    // The rows of one side with 1 as the last column, and their biases plus the mean; empty without biases.
+    struct Sources {
+      Matrix<float> rows;
+      Array<float> biases;
+    };
+    Sources of_rows, of_columns;
     Array<float> slopes;
     Array<std::int64_t> losses;
   };
@@ -34,6 +43,7 @@ class RatingTask : public Task {
   RatingSet const& set_;
   Config const config_;
   std::int64_t schedule_steps_;
+  RatingScale const scale_;
   Computed computed_;
 };
 

@@ -32,6 +32,11 @@ struct Problem {
     }
   }
 
+  void add_biases() {
+    for (std::size_t i = 0; i < columns.rows(); ++i) biases.push_back(0.25F * static_cast<float>(i) - 3);
+  }
+  float bias(std::size_t i) const { return biases.empty() ? 0 : biases[columns_of[i]]; }
+
   void run(int threads) {
     Stream stream(Device::host(), threads);
     rating_errors(stream, {.rows = rows,
@@ -39,13 +44,14 @@ struct Problem {
                            .rows_of = View<std::uint32_t const>(rows_of),
                            .columns_of = View<std::uint32_t const>(columns_of),
                            .ratings = View<float const>(ratings),
+                           .column_biases = View<float const>(biases),
                            .slopes = slopes,
                            .losses = losses});
   }
 
   Matrix<float> rows, columns;
   std::vector<std::uint32_t> rows_of, columns_of;
-  std::vector<float> ratings, slopes;
+  std::vector<float> ratings, biases, slopes;
   std::vector<std::int64_t> losses;
 };
 
@@ -57,19 +63,22 @@ INSTANTIATE_TEST_SUITE_P(Sizes, RatingErrorsOfSize,
 
 TEST_P(RatingErrorsOfSize, MatchDefinition) {
   auto const [n, dim] = GetParam();
-  Problem p(n, dim);
-  p.run(1);
-  std::vector<double> losses(rating_losses(n));
-  for (std::size_t i = 0; i < n; ++i) {
-    double product = 0;
-    for (std::size_t j = 0; j < dim; ++j)
-      product += double{p.rows.row(p.rows_of[i])[j]} * p.columns.row(p.columns_of[i])[j];
-    double const error = product - double{p.ratings[i]};
-    ASSERT_NEAR(p.slopes[i], 2 * error, 2e-5) << i;
-    losses[i / kRatingsTogether] += error * error;
-  }
-  for (std::size_t g = 0; g < losses.size(); ++g) {
-    ASSERT_NEAR(static_cast<double>(p.losses[g]) * 0x1p-30, losses[g], 1e-4 * (1 + losses[g])) << g;
+  for (bool const biased : {false, true}) {
+    Problem p(n, dim);
+    if (biased) p.add_biases();
+    p.run(1);
+    std::vector<double> losses(rating_losses(n));
+    for (std::size_t i = 0; i < n; ++i) {
+      double product = p.bias(i);
+      for (std::size_t j = 0; j < dim; ++j)
+        product += double{p.rows.row(p.rows_of[i])[j]} * p.columns.row(p.columns_of[i])[j];
+      double const error = product - double{p.ratings[i]};
+      ASSERT_NEAR(p.slopes[i], 2 * error, 2e-5) << i;
+      losses[i / kRatingsTogether] += error * error;
+    }
+    for (std::size_t g = 0; g < losses.size(); ++g) {
+      ASSERT_NEAR(static_cast<double>(p.losses[g]) * 0x1p-30, losses[g], 1e-4 * (1 + losses[g])) << g;
+    }
   }
 }
 

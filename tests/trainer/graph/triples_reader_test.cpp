@@ -58,17 +58,26 @@ TEST(TriplesReader, SkipsBadLinesUpToTheLimit) {
   expect_error([&] { read_triples(config); }, {"data.bad_share_max"});
 }
 
-TEST(TriplesReader, SkipsHeldOutTriplesWithUnknownNames) {
+TEST(TriplesReader, HeldOutTriplesMayHaveUnseenNames) {
   TemporaryFolder const folder;
   DataConfig config = only_train(folder, "a\tr\tb\n");
   folder.write("valid.txt", "b\tr\ta\nb\tr\tnew\nb\tother\ta\n");
   config.valid = "valid.txt";
   Dataset const d = read_triples(config);
-  EXPECT_EQ(d.valid, (std::vector<Triple>{{1, 0, 0}}));
-  EXPECT_EQ(d.entities.size(), 2U);
+  EXPECT_EQ(d.valid, (std::vector<Triple>{{1, 0, 0}, {1, 0, 2}, {1, 1, 0}}));
+  EXPECT_EQ(d.count_unseen(d.valid), 2U);
+  EXPECT_EQ(d.entities.size(), 3U);
+  EXPECT_EQ(d.vocabulary().entities, (std::vector<Key>{d.entities.keys()[0], d.entities.keys()[1]}));
+  EXPECT_EQ(d.vocabulary().relations, (std::vector<Key>{d.relations.keys()[0]}));
   ASSERT_EQ(d.notices.size(), 1U);
   EXPECT_NE(d.notices[0].find("2 triples"), std::string::npos) << d.notices[0];
-  folder.write("valid.txt", "b\tr\tnew\n");
+}
+
+TEST(TriplesReader, RejectsAHeldOutFileWithoutTriples) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\n");
+  folder.write("valid.txt", "");
+  config.valid = "valid.txt";
   expect_error([&] { read_triples(config); }, {"valid.txt has no triples to rank"});
 }
 

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
-#include "trainer/ratings/rating_predictor.hpp"
+#include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_task.hpp"
 
 namespace gpups::trainer {
@@ -37,28 +38,34 @@ Factors factors_of(Store& store, TableId table, std::vector<Key> const& keys) {
   return factors;
 }
 
-// Returns the mean squared error of some ratings.
+// Returns the mean squared error of some ratings. biased: the last numbers are biases.
 double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, Factors const& rows,
-               Factors const& columns) {
+               Factors const& columns, bool biased) {
+  double mean = 0;
+  for (Rating const& rating : set.train) mean += double{rating.value} / static_cast<double>(set.train.size());
   double sum = 0;
   for (std::uint64_t i : samples) {
     Rating const& rating = set.train[i];
     auto const& w = rows.at(number(set.rows.keys()[rating.row]));
     auto const& h = columns.at(number(set.columns.keys()[rating.column]));
     double product = 0;
-    for (std::size_t j = 0; j < w.size(); ++j) product += w[j] * h[j];
+    for (std::size_t j = 0; j < w.size() - biased; ++j) product += w[j] * h[j];
+    if (biased) product += mean + w.back() + h.back();
     sum += (product - double{rating.value}) * (product - double{rating.value});
   }
   return sum / static_cast<double>(samples.size());
 }
 
-class RatingSteps : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Dims, RatingSteps, testing::Values(1, 6, 32));
+// dim, biases
+class RatingSteps : public testing::TestWithParam<std::tuple<int, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Dims, RatingSteps, testing::Combine(testing::Values(1, 6, 32), testing::Bool()));
 
 TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   RatingSet const set = some_ratings();
   Config config;
-  config.model.dim = GetParam();
+  auto const [dim, biased] = GetParam();
+  config.model.dim = dim;
+  config.model.biases = biased;
   config.model.init_scale = 0.5;
   config.optimizer.kind = "sgd";
   config.optimizer.learning_rate = kRate;
@@ -77,7 +84,7 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   store.wait_ready(prepared);
   std::vector<Matrix<float>> pulled;
   for (std::size_t p = 0; p < 2; ++p) {
-    pulled.emplace_back(Device::host(), prepared.rows(p), config.model.dim);
+    pulled.emplace_back(Device::host(), prepared.rows(p), factor_dim(config.model));
     for (float& x : pulled[p].view().flat()) x = 0;
   }
   std::vector<MatrixView<float>> const views(pulled.begin(), pulled.end());
@@ -88,7 +95,7 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   store.advance_clock();
   store.wait_applied();
 
-  double const want = loss_of(set, batch.samples, rows, columns);
+  double const want = loss_of(set, batch.samples, rows, columns, biased);
   EXPECT_NEAR(loss / static_cast<double>(batch.samples.size()), want, 1e-5);
   double moved = 0;
   for (TableId table : {kRowsTable, kColumnsTable}) {
@@ -99,9 +106,9 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
       for (std::size_t j = 0; j < values.size(); ++j) {
         double const x = values[j], delta = 1e-4;
         values[j] = x + delta;
-        double const above = loss_of(set, batch.samples, rows, columns);
+        double const above = loss_of(set, batch.samples, rows, columns, biased);
         values[j] = x - delta;
-        double const below = loss_of(set, batch.samples, rows, columns);
+        double const below = loss_of(set, batch.samples, rows, columns, biased);
         values[j] = x;
         double const step_by = kRate * (above - below) / (2 * delta);
         ASSERT_NEAR(after.at(key)[j], x - step_by, 2e-6) << key << ", " << j;

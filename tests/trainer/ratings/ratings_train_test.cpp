@@ -7,6 +7,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/train_fixture.hpp"
 #include "trainer/export_run.hpp"
+#include "trainer/predict_run.hpp"
 #include "trainer/random.hpp"
 #include "trainer/saved_run.hpp"
 
@@ -123,8 +124,57 @@ TEST_F(RatingsTrainTest, SavedRunIsEvaluatedAndExported) {
   export_run(folder_.path() / "run", {}, folder_.path() / "exported", ExportFormat::kFlat);
   auto const rows = folder_.path() / "exported" / "rows";
   EXPECT_EQ(std::filesystem::file_size(rows / "rows.keys.bin"), 60 * sizeof(Key));
-  EXPECT_EQ(std::filesystem::file_size(rows / "columns.values.bin"), 40 * 8 * sizeof(float));
+  EXPECT_EQ(std::filesystem::file_size(rows / "columns.values.bin"), 40 * 9 * sizeof(float));  // with biases
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "exported" / "entities.tsv"));
+}
+
+// Ratings of one to five whose mean is 3 and whose rows and columns differ: a model without biases needs factors for
+// it.
+std::string biased_ratings() {
+  std::string text;
+  for (std::uint64_t i = 0; i < 60 * 40; ++i) {
+    std::uint64_t const row = i / 40, column = i % 40;
+    if (random_bits(7, i) % 3 == 0) continue;
+    text += fmt::format("{} {} {:.2f}\n", row, column,
+                        3 + 0.02 * static_cast<double>(row) - 0.6 + 0.07 * static_cast<double>(column) - 1.4);
+  }
+  return text;
+}
+
+TEST_F(RatingsTrainTest, BiasesLearnWhatRowsAndColumnsHaveInCommon) {
+  folder_.write("ratings.txt", biased_ratings());
+  auto const with = run("with", {"train.epochs=40", "model.dim=1", "model.init_scale=0.01"});
+  auto const without =
+      run("without", {"train.epochs=40", "model.dim=1", "model.init_scale=0.01", "model.biases=false"});
+  EXPECT_LT(with.at("test").at("rmse").get<double>(), 0.1);
+  EXPECT_GT(without.at("test").at("rmse").get<double>(), 2 * with.at("test").at("rmse").get<double>());
+}
+
+TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
+  folder_.write("ratings.txt", biased_ratings());
+  run("run", {"train.epochs=40", "model.dim=2", "run.ranks=2"});
+  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ExportFormat::kFlat);
+  auto const description = nlohmann::json::parse(std::ifstream(folder_.path() / "exported" / "model.json"));
+  double const mean = description.at("mean");
+  EXPECT_NEAR(mean, 3, 0.1);
+  EXPECT_EQ(description.at("biases"), true);
+
+  auto const file = folder_.write("pairs.txt", "row column\n0 0\n59,39,1\n59 99999\n77777 99999\n");
+  std::vector<float> predictions;
+  std::vector<std::string> notices;
+  predict_run(folder_.path() / "run", {}, file, notices,
+              [&](std::span<float const> some) { predictions.insert(predictions.end(), some.begin(), some.end()); });
+  ASSERT_EQ(predictions.size(), 4U);
+  EXPECT_NEAR(predictions[0], 1, 0.2);
+  EXPECT_NEAR(predictions[1], description.at("highest").get<double>(), 0.2);
+  EXPECT_LE(predictions[1], description.at("highest").get<float>());
+  EXPECT_NEAR(predictions[2], mean + 0.6, 0.2);  // an unknown column counts as zeros, and so does its bias
+  EXPECT_FLOAT_EQ(predictions[3], static_cast<float>(mean));
+  EXPECT_THAT(notices, testing::ElementsAre(testing::HasSubstr("skipped the heading")));
+
+  folder_.write("pairs.txt", "1 2\n1 x\n");
+  expect_error([&] { predict_run(folder_.path() / "run", {}, file, notices, [](auto) {}); },
+               {"pairs.txt:2 has no column id", "each line needs a prediction"});
 }
 
 TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {

@@ -61,13 +61,14 @@ Dataset read_triples(DataConfig const& config) {
 
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
-    std::size_t unknown = 0;
-    read_file(folder / file, config.bad_share_max, data.notices, [&](Names const& n) {
-      if (!data.add_held_out(split, n[0], n[1], n[2])) ++unknown;
-    });
-    if (unknown > 0) {
-      data.notices.push_back(fmt::format("skipped {} of {} with names that are not in the training data",
-                                         with_count(unknown, "triple"), (folder / file).string()));
+    read_file(folder / file, config.bad_share_max, data.notices,
+              [&](Names const& n) { data.add_held_out(split, n[0], n[1], n[2]); });
+    std::size_t const unseen = data.count_unseen(split);
+    if (unseen > 0) {
+      data.notices.push_back(
+          fmt::format("{} of {} with names that are not in the training data; such names are ranked "
+                      "with their initial rows",
+                      with_count(unseen, "triple"), (folder / file).string()));
     }
     GPUPS_REQUIRE(!split.empty(),
                   "{} has no triples to rank (metrics need some): correct the file, or set its key to \"\"",
