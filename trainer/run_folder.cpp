@@ -101,17 +101,20 @@ void RunFolder::write_whole(std::string const& name, std::string const& text) {
       fmt::format("{} cannot be written ({}): free some disk space, or choose another run.folder", file.string(), why));
 }
 
-bool has_checkpoint(fs::path const& folder) { return fs::exists(folder / kLastCheckpoint / "manifest.json"); }
+bool is_checkpoint(fs::path const& folder) { return fs::exists(folder / "manifest.json"); }
 
 void reject_checkpoint_without_manifest(fs::path const& folder) {
-  if (has_checkpoint(folder)) return;
-  std::error_code none;  // set if there is no checkpoint folder
-  for (auto const& entry : fs::directory_iterator(folder / kLastCheckpoint, none)) {
-    GPUPS_REQUIRE(!entry.path().filename().string().starts_with("step-"),
-                  "{} contains files of a checkpoint, but {} has no manifest.json (the first save was interrupted, or "
-                  "the manifest was removed; the next save would delete these files): restore the manifest, or move "
-                  "{} away to start a new run",
-                  entry.path().string(), entry.path().parent_path().string(), entry.path().string());
+  for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
+    if (is_checkpoint(folder / name)) continue;
+    std::error_code none;  // set if there is no checkpoint folder
+    for (auto const& entry : fs::directory_iterator(folder / name, none)) {
+      GPUPS_REQUIRE(
+          !entry.path().filename().string().starts_with("step-"),
+          "{} contains files of a checkpoint, but {} has no manifest.json (the first save was interrupted, or "
+          "the manifest was removed; the next save would delete these files): restore the manifest, or move "
+          "{} away to start a new run",
+          entry.path().string(), entry.path().parent_path().string(), entry.path().string());
+    }
   }
 }
 

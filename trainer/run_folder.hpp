@@ -44,14 +44,14 @@ class RunFolder {
   FileId opened_;  // of metrics_
 };
 
-// The names of checkpoints in a run's folder.
-inline constexpr char kLastCheckpoint[] = "checkpoint";  // of the last step that was saved; training resumes from it
-inline constexpr char kBestCheckpoint[] = "best";        // of the best validation, with train.keep_best
+// The names of the two checkpoints in a run's folder.
+inline constexpr char kLastCheckpoint[] = "checkpoint";
+inline constexpr char kBestCheckpoint[] = "best";  // of the best validation, with train.keep_best
 
-// Returns whether a run's folder has a complete checkpoint. An interrupted first save leaves none.
-bool has_checkpoint(std::filesystem::path const& folder);
+// Returns whether `folder` is a complete checkpoint. An interrupted first save leaves none.
+bool is_checkpoint(std::filesystem::path const& folder);
 
-// Throws Error if the folder has files of a checkpoint without a manifest, because the next save would delete them.
+// Throws Error if a run's folder has files of a checkpoint without a manifest, because the next save would delete them.
 void reject_checkpoint_without_manifest(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

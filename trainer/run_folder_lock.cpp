@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "kernels/check.hpp"
+#include "trainer/run_folder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -31,7 +32,7 @@ bool begins_with_mark(fs::path const& file) {
 
 void require_ours(fs::path const& folder, fs::path const& config_file) {
   fs::path const config = folder / "config.toml";
-  bool const checkpoint = there(folder / "checkpoint");
+  bool const checkpoint = there(folder / kLastCheckpoint) || there(folder / kBestCheckpoint);
   std::error_code error;
   if (there(config)) {
     GPUPS_REQUIRE(checkpoint || !fs::equivalent(config, config_file, error),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint that has the model of a run, before its tables are loaded.
+// The checkpoints of a run, before their tables are loaded.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "gpups/gpups.hpp"
@@ -11,20 +12,23 @@
 
 namespace gpups::trainer {
 
-// Returns the checkpoint with the model of a run: that of the best validation if train.keep_best kept one, else the
-// last. Throws Error if the run has no checkpoint.
-std::filesystem::path model_checkpoint(std::filesystem::path const& run);
-
 // A checkpoint whose blobs have been read.
 struct SavedModel {
   std::filesystem::path run;  // the folder of its run
   std::filesystem::path checkpoint;
   std::vector<Blob> blobs;
   SavedState saved;
+
+  // Returns whether the model of the best validation was kept, and this is another one.
+  bool is_not_best() const { return saved.state.best.step != 0 && saved.state.best.step != saved.state.clock; }
 };
 
-// Opens the model of a run. overrides: settings that do not change the model, for instance run.device. Throws Error if
-// there is no checkpoint, or if a setting changes the model.
+// Returns the checkpoint of a run with the most steps, from which training resumes, or nothing if the run has none.
+std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run);
+
+// Opens the model of a run: that of the best validation if train.keep_best kept it, else the latest. overrides:
+// settings that do not change the model, for instance run.device; train.keep_best = false opens the latest. Throws
+// Error if there is no checkpoint, or if a setting changes the model.
 SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides);
 
 }  // namespace gpups::trainer

@@ -15,11 +15,10 @@
 namespace gpups::trainer {
 
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides) {
-  auto const checkpoint = model_checkpoint(folder);
-  SavedState saved = from_blobs(read_blobs(checkpoint), checkpoint);
-  Config const config = saved_config(saved.config, folder, overrides);
-  SavedRun run{.folder = folder, .checkpoint = checkpoint, .saved = {config, saved.state}, .data = read_data(config)};
-  require_same_run(saved, config, run.data->digest(), checkpoint);
+  SavedModel const model = open_model(folder, overrides);
+  SavedRun run{
+      .folder = folder, .checkpoint = model.checkpoint, .saved = model.saved, .data = read_data(model.saved.config)};
+  require_same_run(run.saved, run.saved.config, run.data->digest(), model.checkpoint);
   return run;
 }
 
@@ -39,14 +38,21 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
   GPUPS_REQUIRE(graph != nullptr,
                 "{} has no entities (nearest needs a knowledge graph): give the folder of a run on a graph",
                 run.folder.string());
-  Dictionary const& entities = graph->dataset().entities;
+  Dataset const& dataset = graph->dataset();
+  Dictionary const& entities = dataset.entities;
   std::vector<std::uint32_t> queries;
-  for (std::string const& name : names) queries.push_back(find_entity(entities, name));
+  for (std::string const& name : names) {
+    queries.push_back(find_entity(entities, name));
+    GPUPS_REQUIRE(queries.back() < dataset.seen_entities,
+                  "the entity '{}' is not in the training data (its row has not been trained, so its neighbours mean "
+                  "nothing): give another name",
+                  name);
+  }
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
   Stream stream = session.store.make_stream();
-  Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, entities.keys());
+  Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, dataset.vocabulary().entities);
   std::vector<float> host = to_host(stream, rows.view().flat());
   MatrixView<float const> const on_host(host.data(), rows.rows(), rows.columns(), rows.stride());
 

@@ -19,7 +19,7 @@ namespace gpups::trainer {
 // A run that was loaded from its folder, and its data.
 struct SavedRun {
   std::filesystem::path folder;
-  std::filesystem::path checkpoint;  // model_checkpoint(folder)
+  std::filesystem::path checkpoint;  // see open_model()
   SavedState saved;
   std::unique_ptr<Data const> data;
 

@@ -5,16 +5,30 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/best_validation.hpp"
 #include "trainer/config.hpp"
 
 namespace gpups::trainer {
+
+// The best validation of a run so far.
+struct BestValidation {
+  double quality = 0;  // Metrics::quality
+  std::int64_t validations_since = 0;
+  // Of the validation whose model is kept: the number of steps before it (0: no model is kept), its quality, its entry
+  // of summary.json, and Metrics::text of the test split.
+  std::int64_t step = 0;
+  double kept_quality = 0;
+  nlohmann::json summary{};
+  std::string test_text{};
+
+  bool operator==(BestValidation const&) const = default;
+};
 
 // A blob of the checkpoint.
 struct TrainerState {

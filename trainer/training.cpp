@@ -7,9 +7,9 @@
 
 #include "kernels/check.hpp"
 #include "trainer/pipeline.hpp"
+#include "trainer/saved_model.hpp"
 #include "trainer/step_runner.hpp"
 #include "trainer/stop_signals.hpp"
-#include "trainer/versions.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -46,8 +46,9 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 }
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
-  bool const exists = has_checkpoint(options.folder);
-  GPUPS_REQUIRE(options.resume || !(exists || std::filesystem::exists(best_checkpoint_)),
+  std::optional<SavedModel> const latest = latest_checkpoint(options.folder);
+  bool const exists = latest.has_value();
+  GPUPS_REQUIRE(options.resume || !exists,
                 "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
                 "folder",
                 options.folder.string());
@@ -58,14 +59,18 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                                            : std::max(kNewRunMicrobatches, group.size())),
             .schedule_steps = end_,
             .data_digest = data_digest_};
+  std::string lost_best;
   if (exists) {
-    SavedState const saved = from_blobs(read_blobs(checkpoint_), checkpoint_);
-    require_same_run(saved, config_, data_digest_, checkpoint_);
-    state_ = saved.state;
+    require_same_run(latest->saved, config_, data_digest_, latest->checkpoint);
+    state_ = latest->saved.state;
+    if (latest->is_not_best() && !is_best_kept()) {
+      lost_best = fmt::format("{} does not have the model of step {}, the best validation: the next one is kept",
+                              best_checkpoint_.string(), state_.best.step);
+    }
+    if (!config_.train.keep_best || !lost_best.empty()) state_.best.step = 0;
   }
   config_.train.microbatches = state_.microbatches;
   seconds_before_ = state_.train_seconds;
-  if (!config_.train.keep_best) state_.best.step = 0;
   patience_over_ = config_.train.patience > 0 && state_.best.validations_since >= config_.train.patience;
 
   Stopwatch partitioning;
@@ -75,6 +80,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
 
   auto const say_what_was_read = [&] {
     for (std::string const& notice : data_.notices()) progress_.print(notice);
+    if (!lost_best.empty()) progress_.print(lost_best);
     progress_.print(data_.summary());
     if (placement == nullptr) return;
     progress_.print(fmt::format(
@@ -107,22 +113,30 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.print("memory: " + line);
   }
   require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
-  if (exists) trainer::wait_restore(*session_, checkpoint_);                         // before the first collective call
+  if (exists) trainer::wait_restore(*session_, latest->checkpoint);                  // before the first collective call
   wait_check_consistency(store(), config_, data_digest_);
   if (placement != nullptr) wait_place_rows(store(), *placement);
   if (!group.location().cores.empty()) wait_print_locations(group);
   GPUPS_REQUIRE(!exists || number(store().clock()) == state_.clock,
                 "the tables of the checkpoint in {} are of step {}, and its trainer state is of step {} (they do not "
                 "match): use another checkpoint",
-                checkpoint_.string(), number(store().clock()), state_.clock);
+                latest->checkpoint.string(), number(store().clock()), state_.clock);
   if (is_root()) folder_.emplace(options.folder);  // last, so that a start that fails writes no files
   had_finished_ = exists && wait_find_finished();
   if (folder_ && !had_finished_) folder_->write_config(resolved(config_));
   if (!exists) return;
-  progress_.print(state_.clock < end_ && !had_finished_
-                      ? fmt::format("resuming from step {}", state_.clock)
+  progress_.print(state_.clock < end_ && !had_finished_ ? fmt::format("resuming from step {}", state_.clock)
+                  : patience_over_ && state_.clock < end_
+                      ? fmt::format("training has ended at step {}: no improvement in {} validations", state_.clock,
+                                    state_.best.validations_since)
                       : fmt::format("training is already complete: step {} of {}", state_.clock, end_));
   if (had_finished_) progress_.print("results in " + options.folder.string());
+}
+
+// Returns whether the best checkpoint has the model of the best validation.
+bool Training::is_best_kept() const {
+  if (!is_checkpoint(best_checkpoint_)) return false;
+  return from_blobs(read_blobs(best_checkpoint_), best_checkpoint_).state.clock == state_.best.step;
 }
 
 // Returns whether no step is left and rank 0 finds the result of the run.
@@ -163,8 +177,8 @@ void Training::wait_train() {
     trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
                    describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
   }
-  // The best checkpoint is the last one, which the next save will replace.
-  if (has_steps && state_.best.step != 0 && state_.best.step == first_step_) wait_save(best_checkpoint_);
+  // The model of the best validation is in the last checkpoint only, which the next save will replace.
+  if (has_steps && state_.best.step != 0 && !is_best_kept()) wait_save(best_checkpoint_);
   if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
   watch_.start();
   for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
@@ -226,7 +240,7 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   watch_.stop();
   wait_progressive();
   if (validate) wait_validate();
-  if (save) wait_save(checkpoint_);
+  if (save && state_.best.step != steps) wait_save(checkpoint_);  // else the best checkpoint has the step
   watch_.start();
 }
 
@@ -272,25 +286,24 @@ void Training::wait_validate() {
   if (patience_over_)
     progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
-  if (!better) return;
-  best.quality = valid_->quality;
-  if (config_.train.keep_best) wait_keep_best();
+  if (better) best.quality = valid_->quality;
+  if (config_.train.keep_best && (best.step == 0 || valid_->quality > best.kept_quality)) wait_keep_best();
 }
 
 // Tests the model of the best validation so far, and keeps it.
 void Training::wait_keep_best() {
   BestValidation& best = state_.best;
   best.step = state_.clock;
-  nlohmann::json summary{{"step", state_.clock},
-                         {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
-                         {"valid", valid_->json},
-                         {"table_hash", fmt::format("{:016x}", store().table_hash())}};
+  best.kept_quality = valid_->quality;
+  best.summary = {{"step", state_.clock},
+                  {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
+                  {"valid", valid_->json},
+                  {"table_hash", fmt::format("{:016x}", store().table_hash())}};
   if (data_.has("test")) {
     Metrics const test = task().wait_evaluate(*stream_, store(), "test");
-    summary["test"] = test.json;
+    best.summary["test"] = test.json;
     best.test_text = test.text;
   }
-  best.summary = summary.dump();
   if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
 }
 

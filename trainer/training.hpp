@@ -41,6 +41,7 @@ class Training {
   Store const& store() const { return session_->store; }
 
   void restore_or_begin(TrainOptions const& options, Group const& group);
+  bool is_best_kept() const;
   bool wait_find_finished();
   void wait_print_locations(Group const& group);
   void after_step(Clock done, std::int64_t loss, std::size_t samples);

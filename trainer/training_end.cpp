@@ -20,7 +20,6 @@ bool Training::wait_finish() {
   wait_progressive();
   if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
   wait_save(checkpoint_);
-  if (folder_ && state_.best.step == state_.clock) std::filesystem::remove_all(best_checkpoint_);  // an earlier best
   nlohmann::json summary = wait_summary();
   wait_test(summary);
   for (auto const& line : summary.value("allreduces", nlohmann::json::array())) {
@@ -43,7 +42,7 @@ bool Training::wait_finish() {
 void Training::wait_test(nlohmann::json& summary) {
   BestValidation const& best = state_.best;
   if (best.step != 0) {
-    summary["best"] = nlohmann::json::parse(best.summary);
+    summary["best"] = best.summary;
     if (stopped_ || !data_.has("test")) return;
     double const epoch = static_cast<double>(best.step) / static_cast<double>(steps_per_epoch_);
     std::string const which = best.step == state_.clock

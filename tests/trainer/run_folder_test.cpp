@@ -36,7 +36,7 @@ TEST(RunFolder, WritesConfigMetricsAndSummary) {
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(nlohmann::json::parse(text_of(folder.path() / "summary.json")), nlohmann::json({{"steps", 2}}));
   std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // an incomplete checkpoint
-  EXPECT_FALSE(has_checkpoint(folder.path()));
+  EXPECT_FALSE(is_checkpoint(folder.path() / kLastCheckpoint));
   RunFolder again(folder.path());
   again.add_metrics({{"step", 3}});
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
@@ -106,10 +106,11 @@ TrainerState some_state() {
           .microbatches = 8,
           .schedule_steps = 70,
           .data_digest = 0xFEDCBA9876543210U,
-          .best = {.step = 1000,
-                   .quality = 0.1234567890123,
+          .best = {.quality = 0.1234567890123,
                    .validations_since = 2,
-                   .summary = R"({"step":1000})",
+                   .step = 1000,
+                   .kept_quality = 0.12,
+                   .summary = {{"step", 1000}},
                    .test_text = "mrr .5"},
           .train_seconds = 3.5,
           .samples = 7168};

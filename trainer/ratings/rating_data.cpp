@@ -40,7 +40,7 @@ SampleRows RatingData::sample_rows() const {
 
 MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   std::size_t const ratings = set_.train.size() + set_.valid.size() + set_.test.size(), samples = step.samples;
-  auto const tables = RatingTask(set_, config, 1).tables();
+  auto const tables = factor_tables(config, set_.known_rows, set_.known_columns, 1);
   MemoryPlan plan;
   plan.push_back({.what = "the data",
                   .bytes = ratings * sizeof(Rating) + set_.rows.bytes() + set_.columns.bytes(),

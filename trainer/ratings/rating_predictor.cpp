@@ -84,10 +84,10 @@ std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std:
   return predictions;
 }
 
-RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingSet const& set,
-                        std::span<Rating const> ratings) {
+RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+                        RatingSet const& set, std::span<Rating const> ratings) {
   constexpr std::size_t kAtOnce = RatingPredictor::kAtOnce;
-  RatingPredictor predictor(stream, store, model, scale_of(set.train));
+  RatingPredictor predictor(stream, store, model, scale);
   RatingSums sums;
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {

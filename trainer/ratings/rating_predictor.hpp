@@ -53,7 +53,7 @@ class RatingPredictor {
 };
 
 // Predicts this rank's share of the ratings and returns their errors. Blocks. Collective, between steps.
-RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingSet const& set,
-                        std::span<Rating const> ratings);
+RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+                        RatingSet const& set, std::span<Rating const> ratings);
 
 }  // namespace gpups::trainer

@@ -50,8 +50,7 @@ void add_notice_of_unknown(RatingSet& set, std::string_view name) {
   });
   if (unknown == 0) return;
   set.notices.push_back(
-      fmt::format("{} of the {} split, of {}, have a row or a column without training ratings: their predictions use "
-                  "initial values",
+      fmt::format("{} of the {} split, of {}, have a row or a column without training ratings, which counts as zeros",
                   with_count(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
 }
 

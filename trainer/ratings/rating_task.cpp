@@ -40,14 +40,16 @@ class RatingStep : public TaskStep {
     }
     auto const slopes = computed_.slopes.view().slice(0, count);
     auto const losses_now = computed_.losses.view().slice(0, losses);
-    MatrixView<float const> const row_sources = sources(stream, rows[0], computed_.of_rows);
-    MatrixView<float const> const column_sources = sources(stream, rows[1], computed_.of_columns);
+    if (mean_) reserve(stream, computed_.column_biases, rows[1].rows());
+    MatrixView<float const> const row_sources = sources(stream, rows[0], computed_.row_sources, {});
+    MatrixView<float const> const column_sources =
+        sources(stream, rows[1], computed_.column_sources, computed_.column_biases);
     kernels::rating_errors(stream, {.rows = rows[0],
                                     .columns = column_sources,
                                     .rows_of = prepared.positions(0),
                                     .columns_of = prepared.positions(1),
                                     .ratings = values_,
-                                    .column_biases = computed_.of_columns.biases,
+                                    .column_biases = computed_.column_biases,
                                     .slopes = slopes,
                                     .losses = losses_now});
     gradients_ = {{.sources = column_sources, .source_indices = prepared.positions(1), .coefficients = slopes},
@@ -59,15 +61,20 @@ class RatingStep : public TaskStep {
   std::vector<TableGradients> gradients() const override { return gradients_; }
 
  private:
-  // Returns the sources of the other side's gradients. room: its memory, if they are not the rows themselves.
-  MatrixView<float const> sources(Stream& stream, MatrixView<float const> rows, RatingTask::Computed::Sources& room) {
+  // Makes room for `size` numbers, and some more, so that it rarely grows.
+  static void reserve(Stream& stream, Array<float>& array, std::size_t size) {
+    if (array.size() >= size) return;
+    stream.wait();
+    array = Array<float>(stream.device(), size + size / 4);
+  }
+  // Returns the sources of the other side's gradients. room: their memory, if they are not the rows themselves. biases:
+  // see SplitBiases.
+  MatrixView<float const> sources(Stream& stream, MatrixView<float const> rows, Array<float>& room,
+                                  View<float> biases) {
     if (!mean_) return rows;
-    if (room.rows.rows() < rows.rows()) {
-      stream.wait();
-      room = {Matrix<float>(stream.device(), rows.rows(), rows.columns()), Array<float>(stream.device(), rows.rows())};
-    }
-    MatrixView<float> const split = room.rows.view().slice(0, rows.rows());
-    kernels::split_biases(stream, {.rows = rows, .sources = split, .biases = room.biases, .mean = *mean_});
+    reserve(stream, room, rows.rows() * rows.stride());
+    MatrixView<float> const split(room.data(), rows.rows(), rows.columns(), rows.stride(), stream.device());
+    kernels::split_biases(stream, {.rows = rows, .sources = split, .biases = biases, .mean = *mean_});
     return split;
   }
 
@@ -114,7 +121,7 @@ std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch
 
 Metrics RatingTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");
-  return wait_predict(stream, store, config_.model, set_, set_.split(split)).wait_metrics(store);
+  return wait_predict(stream, store, config_.model, scale_, set_, set_.split(split)).wait_metrics(store);
 }
 
 std::vector<Blob> RatingTask::wait_save(Stream&) const { return {to_blob(scale_)}; }

@@ -29,12 +29,8 @@ class RatingTask : public Task {
 
   // Results of a step; the arrays are reused in later steps.
   struct Computed {
-    // The rows of one side with 1 as the last column, and their biases plus the mean; empty without biases.
-    struct Sources {
-      Matrix<float> rows;
-      Array<float> biases;
-    };
-    Sources of_rows, of_columns;
+    Array<float> row_sources, column_sources;  // with model.biases: rows with 1 as the last column
+    Array<float> column_biases;                // with the mean
     Array<float> slopes;
     Array<std::int64_t> losses;
   };

@@ -52,6 +52,12 @@ std::string quality_sentence(RunRecord const& run) {
       fmt::format("The loss is {} at the end.", number_text(run.reports.back().at("loss").get<double>()));
   auto valid = run.validations.empty() ? nlohmann::json() : run.validations.back().at("valid");
   if (run.summary.contains("valid")) valid = run.summary.at("valid");
+  if (run.summary.contains("best")) {
+    auto const& best = run.summary.at("best");
+    valid = best.at("valid");
+    text += fmt::format(" The result is the model of the best validation, at step {}.",
+                        count_text(best.at("step").get<double>()));
+  }
   if (valid.is_object()) text += fmt::format(" Metrics of the valid split: {}.", metrics_text(valid));
   if (run.summary.contains("test")) {
     text += fmt::format(" Metrics of the test split: {}.", metrics_text(run.summary.at("test")));
