@@ -17,12 +17,12 @@
 
 #include "trainer/bad_lines.hpp"
 #include "trainer/click/convert.hpp"
-#include "trainer/click/input_file.hpp"
 #include "trainer/click/sample_storage.hpp"
 #include "trainer/click/samples.hpp"
 #include "trainer/click/text_chunks.hpp"
 #include "trainer/click/text_rows.hpp"
 #include "trainer/epoch_order.hpp"
+#include "trainer/input_file.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -27,7 +27,7 @@ constexpr char kFooter[] =
     "  gpu_train report runs/wordnet\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
-    "eval, nearest, and export of a graph read the training data again: do not move its files.\n"
+    "eval, nearest, and export of a graph or a text read the training data again: do not move its files.\n"
     "Exit status: 0 when done, or stopped by a signal with a checkpoint saved; 2 for errors that you can correct\n"
     "(command, configuration, data, folders, devices); 1 if output cannot be written, and for errors of the program.\n";
 

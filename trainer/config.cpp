@@ -216,7 +216,12 @@ void set_defaults(Config& config, Given const& given) {
   set_default("model.name", config.model.name, defaults.model.name);
   set_default("model.dim", config.model.dim, defaults.model.dim);
   set_default("model.biases", config.model.biases, defaults.model.biases);
+  set_default("model.negatives", config.model.negatives, defaults.model.negatives);
+  set_default("model.min_count", config.model.min_count, defaults.model.min_count);
   set_default("optimizer.l2", config.optimizer.l2, defaults.optimizer.l2);
+  set_default("optimizer.learning_rate", config.optimizer.learning_rate, defaults.optimizer.learning_rate);
+  set_default("train.batch_size", config.train.batch_size, defaults.train.batch_size);
+  set_default("train.epochs", config.train.epochs, defaults.train.epochs);
   set_default_init(config.model, defaults.model);
   set_default("model.init", config.model.init, defaults.model.init);
   set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
@@ -338,7 +343,7 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
       "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
-  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings";
+  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings" || config.data.reader == "text";
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
   bool const rows_by_ftrl =

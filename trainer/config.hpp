@@ -47,6 +47,9 @@ struct ModelConfig {
   double init_scale = 0.1;
   std::string value_type = "float32";
   bool biases = false;  // for ratings
+  // For texts.
+  std::int64_t window = 5;
+  double subsample = 1e-3;
   // For click-through models.
   std::string numeric_features = "log";
   std::int64_t buckets = 1;
@@ -156,6 +159,7 @@ struct EvalConfig {
   std::int64_t samples_max = 0;
   std::string sample = "spread";
   std::vector<std::int64_t> hits{1, 3, 10};
+  std::int64_t words_max = 30'000;
   bool progressive = false;
 };
 

@@ -23,14 +23,18 @@ inline bool is_cut(Config const& c) { return is(c.data.reader, {"clicks", "ratin
 inline bool is_graph(Config const& c) { return is(c.data.reader, {"triples", "wordnet"}); }
 inline bool has_dense(Config const& c) { return c.data.reader == "clicks"; }
 
+inline Constraint const kLines{[](Config const& c) {
+                                 return !is(c.data.reader, {"wordnet", "text"});
+                               },
+                               "data.reader = \"wordnet\" and \"text\" have no bad lines"};
 inline Constraint const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; },
                                "data.reader is \"wordnet\""};
 inline Constraint const kValidShare{
     [](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.valid.empty()); },
-    "data.valid has the samples"};
+    "data.valid has the samples, or data.reader holds none out"};
 inline Constraint const kTestShare{
     [](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.test.empty()); },
-    "data.test has the samples"};
+    "data.test has the samples, or data.reader holds none out"};
 inline Constraint const kDrawn{[](Config const& c) {
                                  bool const cut = c.data.valid.empty() || c.data.test.empty();
                                  return c.data.reader == "wordnet" || (c.data.reader == "ratings" && cut);
@@ -39,6 +43,15 @@ inline Constraint const kDrawn{[](Config const& c) {
 inline Constraint const kClicks{[](Config const& c) { return c.data.reader == "clicks"; },
                                 "only data.reader = \"clicks\" uses it"};
 inline Constraint const kGraphs{is_graph, "only knowledge graphs use it: data.reader = \"triples\" or \"wordnet\""};
+inline bool is_text(Config const& c) { return c.data.reader == "text"; }
+inline Constraint const kTexts{is_text, "only data.reader = \"text\" uses it"};
+inline Constraint const kAnalogies{
+    [](Config const& c) { return is_text(c) && !(c.data.valid.empty() && c.data.test.empty()); },
+    "only data.reader = \"text\" with data.valid or data.test uses it"};
+inline Constraint const kNegatives{[](Config const& c) { return is_graph(c) || is_text(c); },
+                                   "only knowledge graphs and texts use it"};
+inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
+                                 "only click data and texts use it"};
 inline Constraint const kOwnNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling == "triple"; },
                                       "only knowledge graphs with model.sampling = \"triple\" use it"};
 inline Constraint const kTranslations{[](Config const& c) { return c.model.name == "transe"; },
@@ -51,7 +64,7 @@ inline Constraint const kMargins{
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
 inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
-                                "click data has no placement by a partition: its samples are not in memory as rows"};
+                                "click data and texts have no placement by a partition"};
 inline Constraint const kLocalNegatives{[](Config const& c) { return is_graph(c) && c.placement.initial == "graph"; },
                                         "only knowledge graphs with placement.initial = \"graph\" use it"};
 inline Constraint const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },

@@ -30,11 +30,25 @@ Config rating_defaults() {
   return defaults;
 }
 
+// The settings of word2vec, except that a group of words shares its negatives.
+Config text_defaults() {
+  Config defaults;
+  defaults.data.train = defaults.data.valid = defaults.data.test = "";
+  defaults.model.name = "skip_gram";
+  defaults.model.negatives = 15;
+  defaults.model.min_count = 5;
+  defaults.optimizer.learning_rate = 0.2;
+  defaults.train.batch_size = 256;  // groups of 32 words
+  defaults.train.epochs = 5;
+  return defaults;
+}
+
 }  // namespace
 
 Config defaults_for(std::string const& reader) {
   if (reader == "clicks") return click_defaults();
   if (reader == "ratings") return rating_defaults();
+  if (reader == "text") return text_defaults();
   return {};
 }
 
@@ -42,6 +56,10 @@ Config defaults_for(std::string const& reader) {
 // the gradient of the loss vanishes for positives or for negatives. Sun et al. 2019 use the same range. A softmax loss
 // depends on differences of scores only and keeps the general default.
 void set_default_init(ModelConfig const& model, ModelConfig& defaults) {
+  if (model.name == "skip_gram") {  // as word2vec
+    defaults.init = "uniform";
+    defaults.init_scale = 0.5 / static_cast<double>(model.dim);
+  }
   if ((model.name != "transe" && model.name != "rotate") || model.loss == "softmax") return;
   auto const dim = static_cast<double>(model.dim);
   double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;

@@ -25,7 +25,7 @@ std::vector<Field> data_fields() {
       FieldBuilder("data", "test", kData<&D::test>, "file of test samples; empty: none").only_if(kFiles),
       FieldBuilder("data", "bad_share_max", kData<&D::bad_share_max>, "share of bad lines above which the run stops")
           .range(0, 1)
-          .only_if(kFiles),
+          .only_if(kLines),
       FieldBuilder("data", "valid_share", kData<&D::valid_share>, "share of samples for validation")
           .range(0, 0.45)
           .only_if(kValidShare),

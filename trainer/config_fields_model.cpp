@@ -30,10 +30,11 @@ std::vector<Field> model_fields() {
           .range(0, 1e6)
           .only_if(kWeighted)
           .fixed_on_resume(),
-      FieldBuilder("model", "negatives", kModel<&M::negatives>,
-                   "negatives for the subject, and the same number for the object")
+      FieldBuilder(
+          "model", "negatives", kModel<&M::negatives>,
+          "negatives for the subject, and the same number for the object; in texts: for each group of 32 words")
           .range(1, 1 << 20)
-          .only_if(kGraphs)
+          .only_if(kNegatives)
           .fixed_on_resume(),
       FieldBuilder("model", "sampling", kModel<&M::sampling>,
                    "triple: negatives for each triple; shared: for each microbatch")
@@ -78,6 +79,15 @@ std::vector<Field> model_fields() {
                    "true: predictions add the mean rating, and a bias of the row and of the column")
           .only_if(kRatings)
           .fixed_on_resume(),
+      FieldBuilder("model", "window", kModel<&M::window>, "largest number of words on each side that a word predicts")
+          .range(1, 1024)
+          .only_if(kTexts)
+          .fixed_on_resume(),
+      FieldBuilder("model", "subsample", kModel<&M::subsample>,
+                   "share of the text above which occurrences of a word are dropped at random; 0: none are")
+          .range(0, 1)
+          .only_if(kTexts)
+          .fixed_on_resume(),
       FieldBuilder("model", "value_type", kModel<&M::value_type>, "data type of rows (in graphs: of entities)")
           .one_of({"float32", "bfloat16", "float16"})
           .only_if(kRows)
@@ -114,10 +124,12 @@ std::vector<Field> click_model_fields() {
           .range(1, 1 << 30)
           .only_if(kClickRows)
           .fixed_on_resume(),
-      FieldBuilder("model", "min_count", kModel<&M::min_count>,
-                   "values with fewer training samples share the row of unknown values; 0: each value has a row")
+      FieldBuilder(
+          "model", "min_count", kModel<&M::min_count>,
+          "values with fewer training samples share the row of unknown values; 0: each value has a row; in texts: "
+          "rarer words are left out")
           .range(0, 255)
-          .only_if(kClicks)
+          .only_if(kCounted)
           .fixed_on_resume(),
       FieldBuilder("model", "bottom", kModel<&M::bottom>, "widths of the layers below the interaction")
           .range(1, 65536)

@@ -104,6 +104,10 @@ std::vector<Field> eval_fields() {
           .one_of({"spread", "first"})
           .only_if(kSampled),
       FieldBuilder("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32).only_if(kGraphs),
+      FieldBuilder("eval", "words_max", kEval<&EvalConfig::words_max>,
+                   "number of most frequent words among which analogies are answered")
+          .range(4, kMost32)
+          .only_if(kAnalogies),
       FieldBuilder("eval", "progressive", kEval<&EvalConfig::progressive>,
                    "true: reports metrics of samples that are predicted before they are trained on")
           .only_if(kClicks),

@@ -12,6 +12,7 @@
 #include "trainer/ratings/saved_ratings.hpp"
 #include "trainer/saved_model.hpp"
 #include "trainer/saved_run.hpp"
+#include "trainer/words/word_data.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -49,6 +50,17 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
   });
 }
 
+// Writes the rows of both tables and the words of the keys, the most frequent first.
+void export_words(SavedRun const& run, fs::path const& folder, ExportFormat format) {
+  Dictionary const& words = dynamic_cast<WordData const&>(*run.data).corpus().words;
+  Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
+  wait_restore(session, run.checkpoint);
+  write_folder(folder, [&](fs::path const& beside) {
+    session.store.export_rows(beside / "rows", format);
+    write_file(beside / "words.tsv", lines_of(words));
+  });
+}
+
 }  // namespace
 
 void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
@@ -57,6 +69,7 @@ void export_run(fs::path const& run, std::vector<SettingOverride> const& overrid
   std::string const& reader = model.saved.config.data.reader;
   if (reader == "clicks") return SavedClicks(model).write(folder, format);
   if (reader == "ratings") return SavedRatings(model).write(folder, format);
+  if (reader == "text") return export_words(open_run(run, overrides), folder, format);
   export_graph(open_run(run, overrides), folder, format);
 }
 

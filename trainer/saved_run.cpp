@@ -11,6 +11,7 @@
 #include "trainer/graph/nearest.hpp"
 #include "trainer/saved_model.hpp"
 #include "trainer/session.hpp"
+#include "trainer/words/word_data.hpp"
 
 namespace gpups::trainer {
 
@@ -33,26 +34,43 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
   return session.task->wait_evaluate(stream, session.store, split);
 }
 
-std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
-  auto const* const graph = dynamic_cast<GraphData const*>(run.data.get());
-  GPUPS_REQUIRE(graph != nullptr,
-                "{} has no entities (nearest needs a knowledge graph): give the folder of a run on a graph",
+namespace {
+
+// The names of a run whose rows are compared: those in the training data, which are the first of `names`.
+struct NamedRows {
+  Dictionary const& names;
+  std::size_t seen;
+};
+
+NamedRows named_rows(SavedRun const& run) {
+  if (auto const* const graph = dynamic_cast<GraphData const*>(run.data.get())) {
+    return {graph->dataset().entities, graph->dataset().seen_entities};
+  }
+  auto const* const text = dynamic_cast<WordData const*>(run.data.get());
+  GPUPS_REQUIRE(text != nullptr,
+                "{} has no entities and no words (nearest needs names): give the folder of a run on a graph or a text",
                 run.folder.string());
-  Dataset const& dataset = graph->dataset();
-  Dictionary const& entities = dataset.entities;
+  return {text->corpus().words, text->corpus().words.size()};
+}
+
+}  // namespace
+
+std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
+  auto const [entities, seen] = named_rows(run);
   std::vector<std::uint32_t> queries;
   for (std::string const& name : names) {
     queries.push_back(find_entity(entities, name));
-    GPUPS_REQUIRE(queries.back() < dataset.seen_entities,
-                  "the entity '{}' is not in the training data (its row has not been trained, so its neighbours mean "
+    GPUPS_REQUIRE(queries.back() < seen,
+                  "the {} '{}' is not in the training data (its row has not been trained, so its neighbours mean "
                   "nothing): give another name",
-                  name);
+                  entities.kind(), name);
   }
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
   Stream stream = session.store.make_stream();
-  Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, dataset.vocabulary().entities);
+  std::vector<Key> const keys(entities.keys().begin(), entities.keys().begin() + static_cast<std::ptrdiff_t>(seen));
+  Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, keys);
   std::vector<float> host = to_host(stream, rows.view().flat());
   MatrixView<float const> const on_host(host.data(), rows.rows(), rows.columns(), rows.stride());
 

@@ -56,8 +56,9 @@ void StepRunner::reserve(PreparedStep const& step) {
   const_views_.resize(parts);
   for (std::size_t p = 0; p < parts; ++p) {
     std::size_t const rows = step.prepared.rows(p);
-    if (rows_[p].rows() < rows) {
-      rows_[p] = Matrix<float>(stream_.device(), rows + rows / 4, store_.table(step.prepared.table(p)).dim);
+    std::size_t const dim = store_.table(step.prepared.table(p)).dim;
+    if (rows_[p].rows() < rows || rows_[p].columns() != dim) {  // the first batch may have no rows
+      rows_[p] = Matrix<float>(stream_.device(), rows + rows / 4, dim);
       memory::fill_bytes(stream_, rows_[p].view().data(), 0, rows_[p].view().flat().bytes());  // the padding
     }
     views_[p] = rows_[p].view().slice(0, rows);

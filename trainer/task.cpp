@@ -12,6 +12,7 @@
 #include "trainer/graph/reader.hpp"
 #include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_data.hpp"
+#include "trainer/words/word_data.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -35,6 +36,10 @@ std::vector<TaskKind> const& kinds() {
        rating_model_names(),
        read_rating_data,
        [](Config const& config) { return ModelShape{.widest_row = factor_dim(config.model)}; }},
+      {{"text"},
+       word_model_names(),
+       read_word_data,
+       [](Config const& config) { return ModelShape{.widest_row = static_cast<std::size_t>(config.model.dim)}; }},
   };
   return all;
 }

@@ -12,7 +12,7 @@
 #include "trainer/click/click_model.hpp"
 #include "trainer/click/click_tables.hpp"
 #include "trainer/click/click_task.hpp"
-#include "trainer/click/input_file.hpp"
+#include "trainer/input_file.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/random.hpp"
 

@@ -7,9 +7,9 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/binary_format.hpp"
-#include "trainer/click/input_file.hpp"
 #include "trainer/click/sample_file.hpp"
 #include "trainer/click/text_blocks.hpp"
+#include "trainer/input_file.hpp"
 #include "trainer/stopwatch.hpp"
 
 namespace gpups::trainer {

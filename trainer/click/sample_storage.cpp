@@ -6,8 +6,8 @@
 
 #include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
-#include "trainer/click/input_file.hpp"
 #include "trainer/click/sample_file.hpp"
+#include "trainer/input_file.hpp"
 
 namespace gpups::trainer {
 

@@ -12,7 +12,7 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/binary_format.hpp"
-#include "trainer/click/input_file.hpp"
+#include "trainer/input_file.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -45,8 +45,8 @@ std::uint32_t find_entity(Dictionary const& entities, std::string_view name) {
     std::size_t const distance = edit_distance(name, entities.name(e));
     if (distance < best_distance) best = e, best_distance = distance;
   }
-  throw Error(fmt::format("there is no entity '{}' (only entities of the data have rows): did you mean '{}'?", name,
-                          entities.name(best)));
+  throw Error(fmt::format("there is no {} '{}' (only names in the data have rows): did you mean '{}'?", entities.kind(),
+                          name, entities.name(best)));
 }
 
 }  // namespace gpups::trainer

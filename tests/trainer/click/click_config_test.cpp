@@ -92,7 +92,7 @@ TEST(ClickConfig, RejectsSettingsTheModelDoesNotUse) {
            {"dlrm", "model.pooling=mean", "no category has several values"},
            {"dlrm", "model.l2=0.1", "only knowledge graphs use it"},
            {"dlrm", "model.loss=softmax", "only knowledge graphs use it"},
-           {"dlrm", "model.negatives=3", "only knowledge graphs use it"},
+           {"dlrm", "model.negatives=3", "only knowledge graphs and texts use it"},
            {"dlrm", "model.n3=0.1", "only knowledge graphs use it"},
            {"dlrm", "eval.hits=[1]", "only knowledge graphs use it"},
            {"dlrm", "eval.samples_max=3", "only knowledge graphs use it"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/click/input_file.hpp"
+#include "trainer/input_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step of skip-gram with negative sampling (Mikolov et al. 2013): the word at a position of a text predicts the words
+// around it.
+//
+// Neighbouring positions form a group, which shares its negatives. The rows of a group stay in a cache while its scores
+// and gradients are computed, and each of its words and contexts gets one gradient, the sum over all of its pairs.
+// Reads and writes 4 * stride bytes for each word and context.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+// The positions around a word, as contexts of its group: first .. end - 1, without `own`, the word's position.
+struct ContextWindow {
+  std::uint32_t first, own, end;
+};
+
+// The contexts of a group are its positions, in the order of the text, and then its negatives. With s the dot product
+// of a word's row and a context's row, the loss of a word whose window has p other positions is the sum over these of
+// softplus(-s), plus p times the sum over the negatives of softplus(s). Gradients are of the sum of these losses.
+struct SkipGram {
+  MatrixView<float const> words;           // (any, dim)
+  MatrixView<float const> contexts;        // (any, dim), with the same stride
+  View<std::uint32_t const> word_rows;     // (w): the row of each word
+  View<std::uint32_t const> context_rows;  // (c): the row of each context
+  View<ContextWindow const> windows;       // (w)
+  View<std::uint32_t const> word_offsets;  // (groups + 1): group g has words word_offsets[g] .. word_offsets[g + 1] - 1
+  View<std::uint32_t const> context_offsets;  // (groups + 1): the same for contexts
+  std::uint32_t negatives;                    // of each group
+  MatrixView<float> word_gradients;           // (w or more, dim), with the same stride
+  MatrixView<float> context_gradients;        // (c or more, dim), with the same stride
+  // (groups): the mean over the group's words of loss / (p + p * negatives), in units of kLossUnit; 0 without words
+  View<std::int64_t> losses;
+};
+void skip_gram(Stream& stream, SkipGram const& arguments);
+
+}  // namespace gpups::kernels

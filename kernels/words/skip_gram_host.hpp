@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// skip_gram on the host: scores all contexts of a word, then adds to all gradients column by column, so that the word's
+// gradient stays in registers. Only for skip_gram.cu.
+#pragma once
+
+#ifndef __CUDACC__
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/score/activation.hpp"
+#include "kernels/score/host_loss.hpp"
+#include "kernels/vector.hpp"
+#include "kernels/words/skip_gram.hpp"
+
+namespace gpups::kernels {
+
+// One group at a time. REQUIRES: the stride is a multiple of kLanes, and the padding of rows is 0.
+class HostSkipGram {
+ public:
+  explicit HostSkipGram(SkipGram const& g) : g_(g), stride_(g.words.stride()) {}
+
+  void group(std::size_t i) {
+    std::uint32_t const first = g_.context_offsets[i], end = g_.context_offsets[i + 1];
+    std::fill_n(g_.context_gradients.row(first), (end - first) * stride_, 0.0F);
+    double loss = 0;
+    for (std::uint32_t w = g_.word_offsets[i]; w < g_.word_offsets[i + 1]; ++w) {
+      ContextWindow const window = g_.windows[w];
+      listed_.clear();
+      for (std::uint32_t c = window.first; c < window.end; ++c) {
+        if (c != window.own) listed_.push_back(first + c);
+      }
+      std::size_t const pairs = listed_.size();
+      for (std::uint32_t c = end - g_.negatives; c < end; ++c) listed_.push_back(c);
+      score(w);
+      float const of_word = to_slopes(pairs);
+      if (pairs > 0) loss += static_cast<double>(of_word) / (static_cast<double>(pairs) * (1 + g_.negatives));
+      add_gradients(w);
+    }
+    std::uint32_t const words = g_.word_offsets[i + 1] - g_.word_offsets[i];
+    g_.losses[i] = words == 0 ? 0 : loss_units(loss / words);
+  }
+
+ private:
+  // Sets slopes_ to the scores of the listed contexts.
+  void score(std::uint32_t w) {
+    float const* const word = g_.words.row(g_.word_rows[w]);
+    slopes_.resize(whole_lanes(listed_.size()));
+    rows_.resize(slopes_.size());
+    for (std::size_t k = 0; k < rows_.size(); ++k) {  // the last row fills whole vectors
+      rows_[k] = g_.contexts.row(g_.context_rows[listed_[std::min(k, listed_.size() - 1)]]);
+    }
+    for (std::size_t k = 0; k < rows_.size(); k += kVector) {
+      Vector sums[kVector];
+      for (std::size_t l = 0; l < kVector; ++l) {
+        Partials sum = {};
+        float const* const row = rows_[k + l];
+        for (std::size_t j = 0; j < stride_; j += kLanes) {
+          for (std::size_t v = 0; v < Partials::kVectors; ++v) {
+            std::size_t const at = j + v * kVector;
+            sum.of[v] = multiply_add(load<Vector>(word + at), load<Vector>(row + at), sum.of[v]);
+          }
+        }
+        sums[l] = sum.fold();
+      }
+      store(slopes_.data() + k, sums_of(sums));
+    }
+  }
+  // Replaces the scores by the derivatives of the loss. Returns the loss of the word.
+  float to_slopes(std::size_t pairs) {
+    auto const weight = static_cast<float>(pairs);
+    float* const slopes = slopes_.data();
+    losses_.resize(slopes_.size());
+    for (std::size_t k = 0; k < pairs; ++k) slopes[k] = -slopes[k];
+    for (std::size_t first = 0; first < slopes_.size(); first += kLanes) {
+#pragma GCC ivdep
+      for (std::size_t k = first; k < first + kLanes; ++k) {
+        Softplus const at = softplus(slopes[k]);
+        slopes[k] = at.slope;
+        losses_[k] = at.value;
+      }
+    }
+    float loss = 0;
+    for (std::size_t k = 0; k < listed_.size(); ++k) {
+      loss = k < pairs ? loss + losses_[k] : multiply_add(weight, losses_[k], loss);
+      slopes[k] *= k < pairs ? -1.0F : weight;
+    }
+    return loss;
+  }
+  void add_gradients(std::uint32_t w) {
+    float const* const word = g_.words.row(g_.word_rows[w]);
+    float* const gradient = g_.word_gradients.row(w);
+    std::size_t const count = listed_.size();
+    for (std::size_t j = 0; j < stride_; j += kVector) {
+      Vector const of_word = load<Vector>(word + j);
+      Vector sum = {};
+      for (std::size_t k = 0; k < count; ++k) {
+        float* const of_context = g_.context_gradients.row(listed_[k]) + j;
+        sum = multiply_add(slopes_[k], load<Vector>(rows_[k] + j), sum);
+        store(of_context, multiply_add(slopes_[k], of_word, load<Vector>(of_context)));
+      }
+      store(gradient + j, sum);
+    }
+  }
+
+  SkipGram const& g_;
+  std::size_t stride_;
+  std::vector<std::uint32_t> listed_;  // the contexts of the word: those of its window, then the negatives
+  std::vector<float const*> rows_;     // their rows
+  std::vector<float> slopes_, losses_;
+};
+
+inline void skip_gram_on_host(HostExec ex, SkipGram const& g) {
+  constexpr std::size_t kGroups = 8;  // of a block
+  std::size_t const groups = g.losses.size();
+  ex.arena->blocks((groups + kGroups - 1) / kGroups, [&](std::size_t block) {
+    HostSkipGram work(g);
+    for (std::size_t i = block * kGroups; i < std::min((block + 1) * kGroups, groups); ++i) work.group(i);
+  });
+}
+
+}  // namespace gpups::kernels
+
+#endif
