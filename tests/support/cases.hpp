@@ -57,5 +57,6 @@ std::span<KernelCase const> wire_cases();
 std::span<KernelCase const> packing_cases();
 std::span<KernelCase const> sparse_cases();
 std::span<KernelCase const> scoring_cases();
+std::span<KernelCase const> word_cases();
 
 }  // namespace gpups::test
