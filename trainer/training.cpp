@@ -46,13 +46,13 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 }
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
+  reject_checkpoint_without_manifest(options.folder);
   std::optional<SavedModel> const latest = latest_checkpoint(options.folder);
   bool const exists = latest.has_value();
   GPUPS_REQUIRE(options.resume || !exists,
                 "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
                 "folder",
                 options.folder.string());
-  reject_checkpoint_without_manifest(options.folder);
   bool const chosen = config_.train.microbatches == 0;  // not by the configuration
   state_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0
                                                            ? config_.train.microbatches

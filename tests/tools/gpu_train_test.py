@@ -104,7 +104,7 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(summary["ranks"], 2)
         for split in ("valid", "test"):
             done = self.run_it("eval", "out", "--split", split)
-            self.assertEqual(json.loads(done.stdout), summary[split], done.stderr)
+            self.assertEqual(json.loads(done.stdout), summary["best"][split], done.stderr)
         done = self.run_it("nearest", "out", "e1", "e2", "--count", 3)
         self.assertEqual(len(done.stdout.splitlines()), 8, done.stderr)
 

@@ -35,6 +35,8 @@ MODELS = {
     "top k": {**GRAPH, "model.dim": 64, "run.ranks": 2, "gradient_compression.top_k": 16},
     "short": {**GRAPH, "model.dim": 32, "train.epochs": 1},
     "ratings": {**RATINGS, "model.dim": 32, "optimizer.kind": "adagrad"},
+    "word vectors": {**NO_OTHERS, "data.reader": "text", "data.train": "words.txt", "model.dim": 40, "train.epochs": 2,
+                     "train.batch_size": 16},
     "clicks": {**CLICKS, "model.name": "dlrm", "model.dim": 16, "dense.optimizer": "lamb"},
     "sparse dense layers": {**CLICKS, "model.name": "dcnv2", "model.dim": 12, "model.top": [128, 64], "run.ranks": 2,
                             "dense.compression": "top_k", "dense.codec": "int8"},
@@ -67,6 +69,7 @@ class HostLevels(unittest.TestCase):
         write(cls.folder / "train.txt", ([f"e{s}", f"r{r}", f"e{o}"] for s, r, o in sorted(facts)))
         ratings = {(draw.randrange(300), draw.randrange(100)) for _ in range(5000)}
         write(cls.folder / "ratings.txt", ([u, i, f"{draw.random():.3f}"] for u, i in sorted(ratings)))
+        write(cls.folder / "words.txt", ([f"w{draw.randrange(60)}" for _ in range(20)] for _ in range(300)))
         write(cls.folder / "clicks.tsv", ([draw.randrange(2), *(draw.randrange(99) for _ in range(13)),
                                            *(f"{draw.randrange(50):08x}" for _ in range(26))] for _ in range(1000)))
         (cls.folder / "host.toml").write_text('[run]\ndevice = "host"\nthreads = 1\n')
