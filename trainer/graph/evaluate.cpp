@@ -5,8 +5,8 @@
 
 #include "kernels/nvtx.hpp"
 #include "kernels/permute_rows.hpp"
-#include "kernels/rank_scores.hpp"
 #include "trainer/graph/entity_matrix.hpp"
+#include "trainer/graph/target_ranks.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -81,14 +81,15 @@ void Evaluator::rank(Stream& stream, MatrixView<float const> entities, MatrixVie
 void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
                           std::span<Triple const> triples, bool objects, RankingSums& sums) const {
   std::size_t const queries = triples.size();
-  std::vector<std::uint32_t> known, relation, targets, left_out, offsets{0};
+  std::vector<std::uint32_t> known, relation;
+  QueryTargets answers;
   for (Triple const& t : triples) {
     known.push_back(objects ? t.subject : t.object);
     relation.push_back(t.relation);
-    targets.push_back(objects ? t.object : t.subject);
-    auto const answers = (objects ? objects_ : subjects_).of(known.back(), t.relation);
-    left_out.insert(left_out.end(), answers.begin(), answers.end());
-    offsets.push_back(static_cast<std::uint32_t>(left_out.size()));
+    answers.targets.push_back(objects ? t.object : t.subject);
+    auto const all = (objects ? objects_ : subjects_).of(known.back(), t.relation);
+    answers.left_out.insert(answers.left_out.end(), all.begin(), all.end());
+    answers.offsets.push_back(static_cast<std::uint32_t>(answers.left_out.size()));
   }
 
   Matrix<float> const known_rows(stream.device(), queries, entities.columns());
@@ -102,23 +103,7 @@ void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, Matr
   Matrix<float> const scores(stream.device(), queries, entities.rows());
   model_.score_all(stream, objects, known_rows, relation_rows, entities, scores);
 
-  std::size_t const tiles = kernels::rank_tiles(entities.rows());
-  Array<std::uint32_t> const better(stream.device(), queries * tiles), equal(stream.device(), queries * tiles);
-  Array<std::uint32_t> const on_device[] = {to_device(stream, targets), to_device(stream, offsets),
-                                            to_device(stream, left_out)};
-  kernels::rank_scores(stream, {.scores = scores,
-                                .targets = on_device[0],
-                                .known_offsets = on_device[1],
-                                .known = on_device[2],
-                                .better = better,
-                                .equal = equal});
-  std::vector<std::uint32_t> const b = to_host(stream, better.view()), e = to_host(stream, equal.view());
-  auto const total = [tiles](std::vector<std::uint32_t> const& counts, std::size_t query) {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i + 1 < tiles; ++i) sum += counts[query * tiles + i];
-    return sum - counts[query * tiles + tiles - 1];
-  };
-  for (std::size_t q = 0; q < queries; ++q) sums.add(total(b, q), total(e, q));
+  for (TargetRank const& rank : wait_target_ranks(stream, scores, answers)) sums.add(rank.better, rank.equal);
 }
 
 }  // namespace gpups::trainer

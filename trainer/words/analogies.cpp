@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "kernels/check.hpp"
-#include "kernels/rank_scores.hpp"
 #include "kernels/score/dot_rows.hpp"
+#include "trainer/graph/target_ranks.hpp"
 #include "trainer/line_reader.hpp"
 #include "trainer/progress_reporter.hpp"
 
@@ -66,42 +66,27 @@ class Answers {
   void add(std::span<Analogy const> questions, std::span<std::int64_t> right) {
     std::size_t const count = questions.size(), stride = rows_.view().stride(), dim = rows_.columns();
     std::vector<float> queries(count * stride);
-    std::vector<std::uint32_t> targets, left_out, offsets{0};
+    QueryTargets answers;
     for (std::size_t q = 0; q < count; ++q) {
       Analogy const& question = questions[q];
       for (std::size_t j = 0; j < dim; ++j) {
         auto const at = [&](std::uint32_t word) { return host_[word * stride + j]; };
         queries[q * stride + j] = at(question.b) - at(question.a) + at(question.c);
       }
-      targets.push_back(question.answer);
+      answers.targets.push_back(question.answer);
       std::array<std::uint32_t, 4> known{question.a, question.b, question.c, question.answer};
       std::sort(known.begin(), known.end());
-      left_out.insert(left_out.end(), known.begin(), std::unique(known.begin(), known.end()));
-      offsets.push_back(static_cast<std::uint32_t>(left_out.size()));
+      answers.left_out.insert(answers.left_out.end(), known.begin(), std::unique(known.begin(), known.end()));
+      answers.offsets.push_back(static_cast<std::uint32_t>(answers.left_out.size()));
     }
     Matrix<float> const there(stream_.device(), count, dim), scores(stream_.device(), count, rows_.rows());
     copy<float>(stream_, there.view().flat(), View<float const>(queries));
     kernels::dot_rows(stream_, {.left = there, .right = {rows_}, .out = scores});
-    std::size_t const tiles = kernels::rank_tiles(rows_.rows());
-    Array<std::uint32_t> const better(stream_.device(), count * tiles), equal(stream_.device(), count * tiles);
-    Array<std::uint32_t> const of_queries[] = {to_device(stream_, targets), to_device(stream_, offsets),
-                                               to_device(stream_, left_out)};
-    kernels::rank_scores(stream_, {.scores = scores,
-                                   .targets = of_queries[0],
-                                   .known_offsets = of_queries[1],
-                                   .known = of_queries[2],
-                                   .better = better,
-                                   .equal = equal});
-    std::vector<std::uint32_t> const b = to_host(stream_, better.view()), e = to_host(stream_, equal.view());
+    std::vector<TargetRank> const ranks = wait_target_ranks(stream_, scores, answers);
     for (std::size_t q = 0; q < count; ++q) {
-      auto const others = [&](std::vector<std::uint32_t> const& counts) {
-        auto const begin = counts.begin() + static_cast<std::ptrdiff_t>(q * tiles);
-        auto const last = begin + static_cast<std::ptrdiff_t>(tiles) - 1;
-        return std::accumulate(begin, last, std::uint64_t{0}) - *last;
-      };
       Analogy const& asked = questions[q];
       bool const possible = asked.answer != asked.a && asked.answer != asked.b && asked.answer != asked.c;
-      if (possible && others(b) == 0 && others(e) == 0) ++right[asked.section];
+      if (possible && ranks[q].better == 0 && ranks[q].equal == 0) ++right[asked.section];
     }
   }
 
