@@ -15,9 +15,24 @@ elseif(CMAKE_CROSSCOMPILING)  # each program runs once for each level of the hos
 endif()
 
 # The library is checked for undefined behaviour; tests are not, which saves a third of their compile time.
-set(test_options "")
+add_library(gpups_test_flags INTERFACE)
 if(GPUPS_SANITIZE MATCHES undefined)
-  set(test_options -fno-sanitize=undefined)
+  target_compile_options(gpups_test_flags INTERFACE -fno-sanitize=undefined)
+endif()
+
+# Gives a target of tests their libraries and options.
+function(gpups_test_target name)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_link_libraries(${name} PRIVATE ${ARGN} gpups GTest::gtest_main GTest::gmock fmt::fmt
+    nlohmann_json::nlohmann_json gpups::flags gpups_test_flags)  # in this order: the last options win
+endfunction()
+
+# Parses headers that most tests include only once, which saves a third of the compile time.
+if(GPUPS_UNITY)
+  file(CONFIGURE OUTPUT headers.cpp CONTENT "")
+  add_executable(gpups_test_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
+  gpups_test_target(gpups_test_headers)
+  target_precompile_headers(gpups_test_headers PRIVATE headers.hpp)
 endif()
 
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
@@ -31,11 +46,11 @@ endif()
 function(gpups_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER;AARCH64_FILTER" "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
-  set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY COMPILE_OPTIONS ${test_options})  # after those of the target
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gpups GTest::gtest_main GTest::gmock fmt::fmt
-    gpups::flags)
+  gpups_test_target(${name} ${arg_LIBRARIES})
+  if(GPUPS_UNITY)
+    target_precompile_headers(${name} REUSE_FROM gpups_test_headers)
+  endif()
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()

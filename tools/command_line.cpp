@@ -9,6 +9,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/export_run.hpp"
 #include "trainer/versions.hpp"
 
 namespace gpups::tools {
@@ -27,7 +28,7 @@ constexpr char kFooter[] =
     "  gpu_train report runs/wordnet\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
-    "eval, nearest, and export of a graph or a text read the training data again: do not move its files.\n"
+    "eval, nearest, and export of a graph, a text or a network read the training data again: do not move its files.\n"
     "Exit status: 0 when done, or stopped by a signal with a checkpoint saved; 2 for errors that you can correct\n"
     "(command, configuration, data, folders, devices); 1 if output cannot be written, and for errors of the program.\n";
 
@@ -185,8 +186,10 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   positional(*export_, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   positional(*export_, "FOLDER", line.out, "New folder to write to")->required();
   export_
-      ->add_option("--format", line.format, "NumPy files, or files of numbers that a JSON file describes; default: npy")
-      ->type_name("npy|flat");
+      ->add_option("--format", line.format,
+                   "NumPy files, files of numbers that a JSON file describes, or, of words and nodes, a file of "
+                   "word2vec; default: npy")
+      ->type_name("npy|flat|word2vec|word2vec-binary");
   CLI::App* const report = app.add_subcommand("report", "Write plots of a run to an HTML file, and print its path");
   positional(*report, "RUN_FOLDER", line.run_folder, "Folder of a run, which may be in progress")->required();
   positional(*report, "FILE", line.out, "File to write, or - for standard output; default: report.html in the folder");
@@ -214,9 +217,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
                 "--split is '{}' (metrics are computed for valid and test only): use one of them; did you mean '{}'?",
                 line.split, trainer::nearest_word(line.split, {"valid", "test"}));
-  GPUPS_REQUIRE(line.format == "npy" || line.format == "flat",
-                "--format is '{}' (export has two formats): use npy or flat; did you mean '{}'?", line.format,
-                trainer::nearest_word(line.format, {"npy", "flat"}));
+  trainer::model_format(line.format);  // throws Error if there is no such format
   GPUPS_REQUIRE(line.command != "doctor" || !line.config.empty() || line.overrides.empty(),
                 "{} has no effect without a configuration (only the machine is checked): give the configuration too",
                 line.overrides.front().typed);

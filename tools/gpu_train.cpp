@@ -115,8 +115,7 @@ void run_predict(tools::CommandLine const& line) {
 
 void run_export(tools::CommandLine const& line) {
   require_one_process(line);
-  auto const format = line.format == "npy" ? ExportFormat::kNpy : ExportFormat::kFlat;
-  trainer::export_run(line.run_folder, line.overrides, line.out, format);
+  trainer::export_run(line.run_folder, line.overrides, line.out, trainer::model_format(line.format));
 }
 
 void run_report(tools::CommandLine const& line) {

@@ -216,6 +216,7 @@ void set_defaults(Config& config, Given const& given) {
   set_default("model.name", config.model.name, defaults.model.name);
   set_default("model.dim", config.model.dim, defaults.model.dim);
   set_default("model.biases", config.model.biases, defaults.model.biases);
+  set_default("model.window", config.model.window, defaults.model.window);
   set_default("model.negatives", config.model.negatives, defaults.model.negatives);
   set_default("model.min_count", config.model.min_count, defaults.model.min_count);
   set_default("optimizer.l2", config.optimizer.l2, defaults.optimizer.l2);
@@ -343,7 +344,8 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
       "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
-  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings" || config.data.reader == "text";
+  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings" ||
+                     config.data.reader == "text" || config.data.reader == "edges";
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
   bool const rows_by_ftrl =

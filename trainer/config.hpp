@@ -23,6 +23,7 @@ struct DataConfig {
   double test_share = 0.02;
   std::int64_t split_seed = 1;
   double bad_share_max = 0;
+  bool directed = false;  // for networks
   std::int64_t numeric_columns = 13;
   std::int64_t categorical_columns = 26;
   std::vector<std::string> multi_hot{};
@@ -47,9 +48,14 @@ struct ModelConfig {
   double init_scale = 0.1;
   std::string value_type = "float32";
   bool biases = false;  // for ratings
-  // For texts.
+  // For texts and networks.
   std::int64_t window = 5;
   double subsample = 1e-3;
+  // For networks.
+  std::int64_t walks = 10;
+  std::int64_t walk_length = 80;
+  double p = 1;
+  double q = 1;
   // For click-through models.
   std::string numeric_features = "log";
   std::int64_t buckets = 1;

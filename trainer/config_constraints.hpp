@@ -45,15 +45,24 @@ inline Constraint const kClicks{[](Config const& c) { return c.data.reader == "c
 inline Constraint const kGraphs{is_graph, "only knowledge graphs use it: data.reader = \"triples\" or \"wordnet\""};
 inline bool is_text(Config const& c) { return c.data.reader == "text"; }
 inline Constraint const kTexts{is_text, "only data.reader = \"text\" uses it"};
+inline bool is_network(Config const& c) { return c.data.reader == "edges"; }
+inline Constraint const kNetworks{is_network, "only data.reader = \"edges\" uses it"};
+inline Constraint const kSkipGram{[](Config const& c) { return is_text(c) || is_network(c); },
+                                  "only model.name = \"skip_gram\" uses it"};
+inline Constraint const kHeldOut{[](Config const& c) {
+                                   return !is(c.data.reader, {"wordnet", "edges"});
+                                 },
+                                 "data.reader = \"wordnet\" and \"edges\" have one file"};
 inline Constraint const kAnalogies{
     [](Config const& c) { return is_text(c) && !(c.data.valid.empty() && c.data.test.empty()); },
     "only data.reader = \"text\" with data.valid or data.test uses it"};
-inline Constraint const kNegatives{[](Config const& c) { return is_graph(c) || is_text(c); },
-                                   "only knowledge graphs and texts use it"};
+inline Constraint const kNegatives{[](Config const& c) { return is_graph(c) || is_text(c) || is_network(c); },
+                                   "only knowledge graphs, texts and networks use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
                                  "only click data and texts use it"};
-inline Constraint const kOwnNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling == "triple"; },
-                                      "only knowledge graphs with model.sampling = \"triple\" use it"};
+inline Constraint const kOwnNegatives{
+    [](Config const& c) { return kNegatives.in(c) && (!is_graph(c) || c.model.sampling == "triple"); },
+    "only knowledge graphs with model.sampling = \"triple\", texts and networks use it"};
 inline Constraint const kTranslations{[](Config const& c) { return c.model.name == "transe"; },
                                       "only model.name = \"transe\" uses it"};
 inline Constraint const kMargins{
@@ -64,7 +73,7 @@ inline Constraint const kMargins{
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
 inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
-                                "click data and texts have no placement by a partition"};
+                                "click data, texts and networks have no placement by a partition"};
 inline Constraint const kLocalNegatives{[](Config const& c) { return is_graph(c) && c.placement.initial == "graph"; },
                                         "only knowledge graphs with placement.initial = \"graph\" use it"};
 inline Constraint const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },

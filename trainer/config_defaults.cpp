@@ -43,12 +43,23 @@ Config text_defaults() {
   return defaults;
 }
 
+// The settings of DeepWalk.
+Config network_defaults() {
+  Config defaults = text_defaults();
+  defaults.data.train = "edges.txt";
+  defaults.model.dim = 128;
+  defaults.model.window = 10;
+  defaults.train.batch_size = 64;  // walks of 80 nodes
+  return defaults;
+}
+
 }  // namespace
 
 Config defaults_for(std::string const& reader) {
   if (reader == "clicks") return click_defaults();
   if (reader == "ratings") return rating_defaults();
   if (reader == "text") return text_defaults();
+  if (reader == "edges") return network_defaults();
   return {};
 }
 

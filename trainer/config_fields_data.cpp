@@ -21,8 +21,8 @@ std::vector<Field> data_fields() {
           .fixed_on_resume(),
       FieldBuilder("data", "folder", kData<&D::folder>, "folder of the data files").is_path(),
       FieldBuilder("data", "train", kData<&D::train>, "file of training samples").only_if(kFiles),
-      FieldBuilder("data", "valid", kData<&D::valid>, "file of validation samples; empty: none").only_if(kFiles),
-      FieldBuilder("data", "test", kData<&D::test>, "file of test samples; empty: none").only_if(kFiles),
+      FieldBuilder("data", "valid", kData<&D::valid>, "file of validation samples; empty: none").only_if(kHeldOut),
+      FieldBuilder("data", "test", kData<&D::test>, "file of test samples; empty: none").only_if(kHeldOut),
       FieldBuilder("data", "bad_share_max", kData<&D::bad_share_max>, "share of bad lines above which the run stops")
           .range(0, 1)
           .only_if(kLines),
@@ -35,6 +35,9 @@ std::vector<Field> data_fields() {
       FieldBuilder("data", "split_seed", kData<&D::split_seed>, "seed of the choice of validation and test samples")
           .range(0, kMost53)
           .only_if(kDrawn),
+      FieldBuilder("data", "directed", kData<&D::directed>, "true: walks follow edges in their direction only")
+          .only_if(kNetworks)
+          .fixed_on_resume(),
       FieldBuilder("data", "numeric_columns", kData<&D::numeric_columns>,
                    "number of numeric columns, which follow the label")
           .range(0, 4095)

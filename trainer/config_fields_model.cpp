@@ -30,9 +30,8 @@ std::vector<Field> model_fields() {
           .range(0, 1e6)
           .only_if(kWeighted)
           .fixed_on_resume(),
-      FieldBuilder(
-          "model", "negatives", kModel<&M::negatives>,
-          "negatives for the subject, and the same number for the object; in texts: for each group of 32 words")
+      FieldBuilder("model", "negatives", kModel<&M::negatives>,
+                   "negatives for the subject, and the same number for the object; in texts and walks: for each word")
           .range(1, 1 << 20)
           .only_if(kNegatives)
           .fixed_on_resume(),
@@ -42,8 +41,8 @@ std::vector<Field> model_fields() {
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "negative_reuse", kModel<&M::negative_reuse>,
-                   "how many of 16 consecutive triples use the same negative")
-          .range(1, 16)
+                   "how many of 16 consecutive triples, or of 32 words, use the same negative")
+          .range(1, 32)
           .only_if(kOwnNegatives)
           .fixed_on_resume(),
       FieldBuilder("model", "local_negatives", kModel<&M::local_negatives>,
@@ -81,12 +80,28 @@ std::vector<Field> model_fields() {
           .fixed_on_resume(),
       FieldBuilder("model", "window", kModel<&M::window>, "largest number of words on each side that a word predicts")
           .range(1, 1024)
-          .only_if(kTexts)
+          .only_if(kSkipGram)
           .fixed_on_resume(),
       FieldBuilder("model", "subsample", kModel<&M::subsample>,
                    "share of the text above which occurrences of a word are dropped at random; 0: none are")
           .range(0, 1)
           .only_if(kTexts)
+          .fixed_on_resume(),
+      FieldBuilder("model", "walks", kModel<&M::walks>, "random walks from each node in an epoch")
+          .range(1, 1 << 20)
+          .only_if(kNetworks)
+          .fixed_on_resume(),
+      FieldBuilder("model", "walk_length", kModel<&M::walk_length>, "nodes of a walk")
+          .range(2, 1 << 16)
+          .only_if(kNetworks)
+          .fixed_on_resume(),
+      FieldBuilder("model", "p", kModel<&M::p>, "node2vec's return parameter: above 1, walks rarely go back")
+          .range(0.01, 100)
+          .only_if(kNetworks)
+          .fixed_on_resume(),
+      FieldBuilder("model", "q", kModel<&M::q>, "node2vec's in-out parameter: above 1, walks stay near their start")
+          .range(0.01, 100)
+          .only_if(kNetworks)
           .fixed_on_resume(),
       FieldBuilder("model", "value_type", kModel<&M::value_type>, "data type of rows (in graphs: of entities)")
           .one_of({"float32", "bfloat16", "float16"})

@@ -4,20 +4,33 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
+#include "kernels/check.hpp"
 #include "trainer/atomic_folder.hpp"
 #include "trainer/click/saved_clicks.hpp"
+#include "trainer/edit_distance.hpp"
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/ratings/saved_ratings.hpp"
 #include "trainer/saved_model.hpp"
 #include "trainer/saved_run.hpp"
-#include "trainer/words/word_data.hpp"
+#include "trainer/words/named_vectors.hpp"
+#include "trainer/words/skip_gram_task.hpp"
+#include "trainer/words/word2vec_file.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
+
+ExportFormat array_format(ModelFormat format) {
+  return format == ModelFormat::kNpy ? ExportFormat::kNpy : ExportFormat::kFlat;
+}
+
+bool is_word2vec(ModelFormat format) {
+  return format == ModelFormat::kWord2vec || format == ModelFormat::kWord2vecBinary;
+}
 
 // Returns a line for each name: its key, a tab and the name.
 std::string lines_of(Dictionary const& names) {
@@ -50,27 +63,54 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
   });
 }
 
-// Writes the rows of both tables and the words of the keys, the most frequent first.
-void export_words(SavedRun const& run, fs::path const& folder, ExportFormat format) {
-  Dictionary const& words = dynamic_cast<WordData const&>(*run.data).corpus().words;
+// Writes the rows of both tables and the names of the keys, or one file of word2vec.
+void export_vectors(SavedRun const& run, fs::path const& folder, ModelFormat format) {
+  Dictionary const& names = dynamic_cast<NamedVectors const&>(*run.data).names();
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
+  if (!is_word2vec(format)) {
+    return write_folder(folder, [&](fs::path const& beside) {
+      session.store.export_rows(beside / "rows", array_format(format));
+      write_file(beside / (names.kind() + "s.tsv"), lines_of(names));
+    });
+  }
+  Stream stream = session.store.make_stream();
+  Matrix<float> const rows = read_rows(stream, session.store, kVectorsTable, names.keys());
+  std::vector<float> const host = to_host(stream, rows.view().flat());
+  bool const binary = format == ModelFormat::kWord2vecBinary;
   write_folder(folder, [&](fs::path const& beside) {
-    session.store.export_rows(beside / "rows", format);
-    write_file(beside / "words.tsv", lines_of(words));
+    write_word2vec(beside / (binary ? "vectors.bin" : "vectors.txt"), names,
+                   {host.data(), rows.rows(), rows.columns(), rows.stride()}, binary);
   });
 }
 
 }  // namespace
 
+ModelFormat model_format(std::string_view name) {
+  constexpr std::pair<std::string_view, ModelFormat> kFormats[] = {{"npy", ModelFormat::kNpy},
+                                                                   {"flat", ModelFormat::kFlat},
+                                                                   {"word2vec", ModelFormat::kWord2vec},
+                                                                   {"word2vec-binary", ModelFormat::kWord2vecBinary}};
+  std::vector<std::string> names;
+  for (auto const& [known, format] : kFormats) {
+    if (name == known) return format;
+    names.emplace_back(known);
+  }
+  throw Error(fmt::format("--format is '{}' (it is not a format of export): use {}; did you mean '{}'?", name,
+                          fmt::join(names, ", "), nearest_word(std::string(name), names)));
+}
+
 void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
-                ExportFormat format) {
+                ModelFormat format) {
   SavedModel const model = open_model(run, overrides);
   std::string const& reader = model.saved.config.data.reader;
-  if (reader == "clicks") return SavedClicks(model).write(folder, format);
-  if (reader == "ratings") return SavedRatings(model).write(folder, format);
-  if (reader == "text") return export_words(open_run(run, overrides), folder, format);
-  export_graph(open_run(run, overrides), folder, format);
+  if (reader == "text" || reader == "edges") return export_vectors(open_run(run, overrides), folder, format);
+  GPUPS_REQUIRE(!is_word2vec(format),
+                "{} has no vectors of words or nodes (the formats of word2vec have nothing else): use --format npy",
+                run.string());
+  if (reader == "clicks") return SavedClicks(model).write(folder, array_format(format));
+  if (reader == "ratings") return SavedRatings(model).write(folder, array_format(format));
+  export_graph(open_run(run, overrides), folder, array_format(format));
 }
 
 }  // namespace gpups::trainer

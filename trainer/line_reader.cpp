@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -63,5 +64,16 @@ void LineReader::fill() {
 }
 
 std::string LineReader::position() const { return fmt::format("{}:{}", path_, line_number_); }
+
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields) {
+  constexpr std::string_view kBlanks = " \t";
+  fields.clear();
+  for (std::size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
+       begin = line.find_first_not_of(kBlanks, begin)) {
+    std::size_t const end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+}
 
 }  // namespace gpups::trainer

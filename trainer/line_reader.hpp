@@ -39,4 +39,7 @@ class LineReader {
   std::uint64_t line_number_ = 0;
 };
 
+// Sets `fields` to the parts of a line between blanks and tabs.
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields);
+
 }  // namespace gpups::trainer

@@ -11,7 +11,7 @@
 #include "trainer/graph/nearest.hpp"
 #include "trainer/saved_model.hpp"
 #include "trainer/session.hpp"
-#include "trainer/words/word_data.hpp"
+#include "trainer/words/named_vectors.hpp"
 
 namespace gpups::trainer {
 
@@ -46,11 +46,12 @@ NamedRows named_rows(SavedRun const& run) {
   if (auto const* const graph = dynamic_cast<GraphData const*>(run.data.get())) {
     return {graph->dataset().entities, graph->dataset().seen_entities};
   }
-  auto const* const text = dynamic_cast<WordData const*>(run.data.get());
-  GPUPS_REQUIRE(text != nullptr,
-                "{} has no entities and no words (nearest needs names): give the folder of a run on a graph or a text",
+  auto const* const vectors = dynamic_cast<NamedVectors const*>(run.data.get());
+  GPUPS_REQUIRE(vectors != nullptr,
+                "{} has no entities, words or nodes (nearest needs names): give the folder of a run on a knowledge "
+                "graph, a text or a network",
                 run.folder.string());
-  return {text->corpus().words, text->corpus().words.size()};
+  return {vectors->names(), vectors->names().size()};
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include "trainer/click/click_models.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/reader.hpp"
+#include "trainer/nodes/node_data.hpp"
 #include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_data.hpp"
+#include "trainer/words/skip_gram_task.hpp"
 #include "trainer/words/word_data.hpp"
 
 namespace gpups::trainer {
@@ -23,6 +25,8 @@ struct TaskKind {
   std::unique_ptr<Data const> (*read)(Config const& config);
   ModelShape (*shape)(Config const& config);
 };
+
+ModelShape vector_shape(Config const& config) { return {.widest_row = static_cast<std::size_t>(config.model.dim)}; }
 
 std::vector<TaskKind> const& kinds() {
   static std::vector<TaskKind> const all{
@@ -36,10 +40,8 @@ std::vector<TaskKind> const& kinds() {
        rating_model_names(),
        read_rating_data,
        [](Config const& config) { return ModelShape{.widest_row = factor_dim(config.model)}; }},
-      {{"text"},
-       word_model_names(),
-       read_word_data,
-       [](Config const& config) { return ModelShape{.widest_row = static_cast<std::size_t>(config.model.dim)}; }},
+      {{"text"}, skip_gram_model_names(), read_word_data, vector_shape},
+      {{"edges"}, skip_gram_model_names(), read_node_data, vector_shape},
   };
   return all;
 }

@@ -39,7 +39,9 @@ void run(Exec<S> ex, SkipGram const& g) {
       lanes.each(stride, [=](std::size_t j) { gradient[j] = 0; });
     }
     double loss = 0;
-    for (std::uint32_t w = g.word_offsets[i]; w < g.word_offsets[i + 1]; ++w) {
+    std::uint32_t const first_word = g.word_offsets[i], words = g.word_offsets[i + 1] - first_word;
+    std::uint32_t const drawn = negatives_of_group(g.negatives, g.drawn, words);
+    for (std::uint32_t w = first_word; w < first_word + words; ++w) {
       ContextWindow const window = g.windows[w];
       float const* const word = g.words.row(g.word_rows[w]);
       float* const gradient = g.word_gradients.row(w);
@@ -57,10 +59,12 @@ void run(Exec<S> ex, SkipGram const& g) {
       for (std::uint32_t c = window.first; c < window.end; ++c) {
         if (c != window.own) add(first + c, true);
       }
-      for (std::uint32_t c = end - g.negatives; c < end; ++c) add(c, false);
+      for (std::uint32_t k = 0; k < g.negatives; ++k) {
+        add(end - drawn + ((w - first_word) * g.negatives + k) % drawn, false);
+      }
       if (pairs > 0) loss += static_cast<double>(of_word) / (pairs * (1 + g.negatives));
     }
-    if (lanes.first()) g.losses[i] = mean_loss(loss, g.word_offsets[i + 1] - g.word_offsets[i]);
+    if (lanes.first()) g.losses[i] = mean_loss(loss, words);
   });
 }
 

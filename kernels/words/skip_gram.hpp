@@ -19,9 +19,10 @@ struct ContextWindow {
   std::uint32_t first, own, end;
 };
 
-// The contexts of a group are its positions, in the order of the text, and then its negatives. With s the dot product
-// of a word's row and a context's row, the loss of a word whose window has p other positions is the sum over these of
-// softplus(-s), plus p times the sum over the negatives of softplus(s). Gradients are of the sum of these losses.
+// The contexts of a group are its positions, in the order of the text, and then its negatives, which are dealt to its
+// words: see negatives_of_group(). With s the dot product of a word's row and a context's row, the loss of a word whose
+// window has p other positions is the sum over these of softplus(-s), plus p times the sum over its negatives of
+// softplus(s). Gradients are of the sum of these losses.
 struct SkipGram {
   MatrixView<float const> words;           // (any, dim)
   MatrixView<float const> contexts;        // (any, dim), with the same stride
@@ -30,12 +31,20 @@ struct SkipGram {
   View<ContextWindow const> windows;       // (w)
   View<std::uint32_t const> word_offsets;  // (groups + 1): group g has words word_offsets[g] .. word_offsets[g + 1] - 1
   View<std::uint32_t const> context_offsets;  // (groups + 1): the same for contexts
-  std::uint32_t negatives;                    // of each group
+  std::uint32_t negatives;                    // of each word
+  std::uint32_t drawn;                        // negatives of a group at most; at least `negatives`
   MatrixView<float> word_gradients;           // (w or more, dim), with the same stride
   MatrixView<float> context_gradients;        // (c or more, dim), with the same stride
   // (groups): the mean over the group's words of loss / (p + p * negatives), in units of kLossUnit; 0 without words
   View<std::int64_t> losses;
 };
+
+// Returns the number of negatives of a group: no more than its words use. Word w of the group has those with the
+// numbers (w * negatives + k) % this, for k < negatives.
+constexpr std::uint32_t negatives_of_group(std::uint32_t negatives, std::uint32_t drawn, std::uint32_t words) {
+  return words * negatives < drawn ? words * negatives : drawn;
+}
+
 void skip_gram(Stream& stream, SkipGram const& arguments);
 
 }  // namespace gpups::kernels

@@ -24,20 +24,23 @@ class HostSkipGram {
     std::uint32_t const first = g_.context_offsets[i], end = g_.context_offsets[i + 1];
     std::fill_n(g_.context_gradients.row(first), (end - first) * stride_, 0.0F);
     double loss = 0;
-    for (std::uint32_t w = g_.word_offsets[i]; w < g_.word_offsets[i + 1]; ++w) {
+    std::uint32_t const first_word = g_.word_offsets[i], words = g_.word_offsets[i + 1] - first_word;
+    std::uint32_t const drawn = negatives_of_group(g_.negatives, g_.drawn, words);
+    for (std::uint32_t w = first_word; w < first_word + words; ++w) {
       ContextWindow const window = g_.windows[w];
       listed_.clear();
       for (std::uint32_t c = window.first; c < window.end; ++c) {
         if (c != window.own) listed_.push_back(first + c);
       }
       std::size_t const pairs = listed_.size();
-      for (std::uint32_t c = end - g_.negatives; c < end; ++c) listed_.push_back(c);
+      for (std::uint32_t k = 0; k < g_.negatives; ++k) {
+        listed_.push_back(end - drawn + ((w - first_word) * g_.negatives + k) % drawn);
+      }
       score(w);
       float const of_word = to_slopes(pairs);
       if (pairs > 0) loss += static_cast<double>(of_word) / (static_cast<double>(pairs) * (1 + g_.negatives));
       add_gradients(w);
     }
-    std::uint32_t const words = g_.word_offsets[i + 1] - g_.word_offsets[i];
     g_.losses[i] = words == 0 ? 0 : loss_units(loss / words);
   }
 

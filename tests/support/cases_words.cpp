@@ -16,7 +16,7 @@ namespace {
 using kernels::ContextWindow;
 using Ids = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t kWords = 20, kNegatives = 5, kReach = 3;  // of a group; of a window
+constexpr std::uint32_t kWords = 20, kNegatives = 5, kDrawn = 12, kReach = 3;
 
 // Groups of kWords positions; each position is a word, and its window reaches over 1 .. kReach positions on each side.
 struct SkipGramInput {
@@ -31,7 +31,7 @@ struct SkipGramInput {
         windows.push_back({i - std::min(i, reach), i, std::min(count, i + reach + 1)});
         word_rows.push_back(static_cast<std::uint32_t>(below(random, rows)));
       }
-      for (std::uint32_t c = 0; c < count + kNegatives; ++c) {
+      for (std::uint32_t c = 0; c < count + std::min(kDrawn, count * kNegatives); ++c) {
         context_rows.push_back(static_cast<std::uint32_t>(below(random, rows)));
       }
       word_offsets.push_back(static_cast<std::uint32_t>(word_rows.size()));
@@ -59,6 +59,7 @@ struct SkipGramInput {
                                 .word_offsets = word_offsets_there,
                                 .context_offsets = context_offsets_there,
                                 .negatives = kNegatives,
+                                .drawn = kDrawn,
                                 .word_gradients = of_words,
                                 .context_gradients = of_contexts,
                                 .losses = losses});
@@ -81,6 +82,8 @@ struct SkipGramInput {
     };
     for (std::size_t g = 0; g + 1 < word_offsets.size(); ++g) {
       std::uint32_t const first = context_offsets[g], end = context_offsets[g + 1];
+      std::uint32_t const drawn = end - first - (word_offsets[g + 1] - word_offsets[g]);
+      std::uint32_t dealt = 0;
       double sum = 0;
       for (std::uint32_t w = word_offsets[g]; w < word_offsets[g + 1]; ++w) {
         double const pairs = windows[w].end - windows[w].first - 1;
@@ -88,7 +91,9 @@ struct SkipGramInput {
         for (std::uint32_t c = windows[w].first; c < windows[w].end; ++c) {
           if (c != windows[w].own) loss += add(w, first + c, -1, 1);
         }
-        for (std::uint32_t c = end - kNegatives; c < end; ++c) loss += pairs * add(w, c, 1, pairs);
+        for (std::uint32_t k = 0; k < kNegatives; ++k) {
+          loss += pairs * add(w, end - drawn + dealt++ % drawn, 1, pairs);
+        }
         sum += pairs > 0 ? loss / (pairs * (1 + kNegatives)) : 0;
       }
       want_losses.push_back(sum / (word_offsets[g + 1] - word_offsets[g]));

@@ -34,7 +34,7 @@ class KeepBest : public TrainTest {
   // Returns the bytes of the exported rows of entities.
   std::string exported(std::string const& name) const {
     auto const out = folder_.path() / ("exported-" + name);
-    export_run(folder_.path() / name, {}, out, ExportFormat::kFlat);
+    export_run(folder_.path() / name, {}, out, ModelFormat::kFlat);
     std::ifstream in(out / "rows" / "entities.values.bin", std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }

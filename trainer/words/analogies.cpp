@@ -20,18 +20,6 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kAtOnce = 256;  // questions whose scores are computed together
-constexpr std::string_view kBlanks = " \t";
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
-       begin = line.find_first_not_of(kBlanks, begin)) {
-    std::size_t const end = std::min(line.find_first_of(kBlanks, begin), line.size());
-    words.push_back(line.substr(begin, end - begin));
-    begin = end;
-  }
-  return words;
-}
 
 std::optional<std::uint32_t> find_word(Dictionary const& words, std::string_view name) {
   if (auto const found = words.find(name)) return found;
@@ -109,8 +97,9 @@ Analogies read_analogies(std::filesystem::path const& file, Corpus const& corpus
   };
   LineReader reader(file);
   std::string_view line;
+  std::vector<std::string_view> words;
   while (reader.next(line)) {
-    std::vector<std::string_view> const words = words_of(line);
+    split_at_blanks(line, words);
     if (words.empty()) continue;
     if (words[0].front() == ':') {
       std::size_t const name = line.find_first_not_of(": \t");

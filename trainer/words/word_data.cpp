@@ -24,8 +24,6 @@ std::uint64_t digest_of(Corpus const& corpus, Analogies const& valid, Analogies 
 
 }  // namespace
 
-std::vector<std::string> word_model_names() { return {"skip_gram"}; }
-
 std::unique_ptr<Data const> read_word_data(Config const& config) {
   std::filesystem::path const folder = config.data.folder;
   Corpus corpus = read_corpus(folder / config.data.train, static_cast<std::uint64_t>(config.model.min_count));
@@ -52,11 +50,8 @@ std::string WordData::summary() const {
 nlohmann::json WordData::counts() const { return {{"words", corpus_.words.size()}, {"text_words", corpus_.total}}; }
 
 MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
-  auto const tables = word_tables(config, corpus_.words.size(), 1);
-  SkipGramOptions const options = skip_gram_options(config);
-  std::size_t const words = corpus_.words.size(), dim = tables[0].dim;
-  std::size_t const groups = step.samples, positions = groups * kGroupPositions;
-  std::size_t const contexts = positions + groups * (options.negatives + 2 * std::size_t{options.window});
+  auto const tables = skip_gram_tables(config, "words", corpus_.words.size(), 1);
+  std::size_t const dim = tables[0].dim;
   MemoryPlan plan;
   plan.push_back({.what = "the data",
                   .bytes = corpus_.words.bytes() + corpus_.counts.size() * sizeof(std::uint64_t) +
@@ -64,19 +59,12 @@ MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes 
                            (valid_.questions.capacity() + test_.questions.capacity()) * sizeof(Analogy),
                   .on_host = true,
                   .taken = true});
-  plan.push_back({.what = "odds of words", .bytes = words * 2 * sizeof(double), .on_host = true, .with_task = true});
-  BatchPart const parts[] = {
-      {positions, std::min(words, positions), tables[0], sizeof(Key) + sizeof(kernels::ContextWindow)},
-      {contexts, std::min(words, contexts), tables[1], sizeof(Key)},
-  };
-  add_batches(plan, parts, step, device, "model.negatives or model.window");
-  plan.push_back({"gradients of a step",
-                  (positions + contexts) * row_stride(dim) * sizeof(float) + groups * sizeof(std::int64_t),
-                  "train.batch_size"});
+  add_skip_gram(plan, config, tables, step.samples, step, device);
   if (!has("valid") && !has("test")) return plan;
   plan.push_back({"evaluation: vectors and scores", std::max(analogy_bytes(valid_, dim), analogy_bytes(test_, dim)),
                   "eval.words_max"});
-  plan.push_back({"evaluation: a look-up", std::min(kKeysAtOnce, words) * row_stride(dim) * sizeof(float)});
+  plan.push_back(
+      {"evaluation: a look-up", std::min(kKeysAtOnce, corpus_.words.size()) * row_stride(dim) * sizeof(float)});
   return plan;
 }
 

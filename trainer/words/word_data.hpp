@@ -9,21 +9,21 @@
 #include "trainer/task.hpp"
 #include "trainer/words/analogies.hpp"
 #include "trainer/words/corpus.hpp"
+#include "trainer/words/named_vectors.hpp"
 #include "trainer/words/word_groups.hpp"
 
 namespace gpups::trainer {
 
-// Returns the names of the models for texts.
-std::vector<std::string> word_model_names();
 // Reads the text data.train and the questions data.valid and data.test of a configuration.
 std::unique_ptr<Data const> read_word_data(Config const& config);
 
 // A text as Data. A sample is a group of 32 positions of the text.
-class WordData : public Data {
+class WordData : public NamedVectors {
  public:
   WordData(Corpus corpus, Analogies valid, Analogies test);
 
   Corpus const& corpus() const { return corpus_; }
+  Dictionary const& names() const override { return corpus_.words; }
   Analogies const& split(std::string_view name) const { return name == "valid" ? valid_ : test_; }
 
   std::uint64_t samples() const override { return groups_of(corpus_.positions.size()); }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace kernels;
 
-constexpr std::uint32_t kNegatives = 5;
+constexpr std::uint32_t kNegatives = 5, kDrawn = 12;
 constexpr float kUnset = 77;
 
 std::vector<double> row_of(Matrix<float> const& matrix, std::size_t i) {
@@ -42,7 +42,8 @@ struct Problem {
         word_rows.push_back(static_cast<std::uint32_t>(random() % words.rows()));
         windows.push_back({own - std::min(own, reach), own, std::min(own + reach + 1, positions)});
       }
-      for (std::uint32_t c = 0; c < positions + kNegatives; ++c) {
+      auto const group_words = static_cast<std::uint32_t>(word_rows.size()) - word_offsets.back();
+      for (std::uint32_t c = 0; c < positions + std::min(kDrawn, kNegatives * group_words); ++c) {
         context_rows.push_back(static_cast<std::uint32_t>(random() % contexts.rows()));
       }
       word_offsets.push_back(static_cast<std::uint32_t>(word_rows.size()));
@@ -65,6 +66,7 @@ struct Problem {
                        .word_offsets = View<std::uint32_t const>(word_offsets),
                        .context_offsets = View<std::uint32_t const>(context_offsets),
                        .negatives = kNegatives,
+                       .drawn = kDrawn,
                        .word_gradients = word_gradients,
                        .context_gradients = context_gradients,
                        .losses = losses});
@@ -87,6 +89,9 @@ struct Oracle {
         context_gradients(p.context_rows.size(), std::vector<double>(p.words.columns())) {
     for (std::size_t g = 0; g < losses.size(); ++g) {
       std::uint32_t const first = p.context_offsets[g], end = p.context_offsets[g + 1];
+      std::uint32_t const words = p.word_offsets[g + 1] - p.word_offsets[g];
+      std::uint32_t const drawn = std::min(kDrawn, kNegatives * words);
+      std::uint32_t next = 0;  // the next negative to deal
       for (std::uint32_t w = p.word_offsets[g]; w < p.word_offsets[g + 1]; ++w) {
         ContextWindow const window = p.windows[w];
         double of_word = 0;
@@ -94,12 +99,13 @@ struct Oracle {
         for (std::uint32_t c = window.first; c < window.end; ++c) {
           if (c == window.own) continue;
           of_word += add_pair(p, w, first + c, -1);
-          for (std::uint32_t negative = end - kNegatives; negative < end; ++negative) {
-            of_word += add_pair(p, w, negative, 1);
+          for (std::uint32_t k = 0; k < kNegatives; ++k) {
+            of_word += add_pair(p, w, end - drawn + (next + k) % drawn, 1);
           }
           pairs += 1 + kNegatives;
         }
-        if (pairs > 0) losses[g] += of_word / pairs / (p.word_offsets[g + 1] - p.word_offsets[g]);
+        next += kNegatives;
+        if (pairs > 0) losses[g] += of_word / pairs / words;
       }
     }
   }

@@ -121,7 +121,7 @@ TEST_F(RatingsTrainTest, SavedRunIsEvaluatedAndExported) {
     }
   }
   expect_error([&] { nearest_in_run(saved, {"a"}, 1); }, {"has no entities"});
-  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ExportFormat::kFlat);
+  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ModelFormat::kFlat);
   auto const rows = folder_.path() / "exported" / "rows";
   EXPECT_EQ(std::filesystem::file_size(rows / "rows.keys.bin"), 60 * sizeof(Key));
   EXPECT_EQ(std::filesystem::file_size(rows / "columns.values.bin"), 40 * 9 * sizeof(float));  // with biases
@@ -153,7 +153,7 @@ TEST_F(RatingsTrainTest, BiasesLearnWhatRowsAndColumnsHaveInCommon) {
 TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
   folder_.write("ratings.txt", biased_ratings());
   run("run", {"train.epochs=40", "model.dim=2", "run.ranks=2"});
-  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ExportFormat::kFlat);
+  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ModelFormat::kFlat);
   auto const description = nlohmann::json::parse(std::ifstream(folder_.path() / "exported" / "model.json"));
   double const mean = description.at("mean");
   EXPECT_NEAR(mean, 3, 0.1);

@@ -83,7 +83,7 @@ TEST_F(WordsTrainTest, NearestWordsHaveTheSameTopic) {
   Session session = open_session(saved.saved.config, *saved.data, Group::alone(), saved.plan());
   wait_restore(session, saved.checkpoint);
   Stream stream = session.store.make_stream();
-  Matrix<float> const rows = read_rows(stream, session.store, kWordsTable, words.keys());
+  Matrix<float> const rows = read_rows(stream, session.store, kVectorsTable, words.keys());
   for (std::uint32_t word = 0; word < words.size(); ++word) {
     for (Neighbour const& near : nearest(rows, word, kTopicWords - 1)) {
       std::string_view const name = words.name(near.entity);
@@ -134,8 +134,9 @@ TEST_F(WordsTrainTest, EachOptionOfTheModelHasAnEffect) {
     return run(name, settings).at("table_hash").get<std::string>();
   };
   std::string const usual = hash("usual", {"train.steps=5"});
-  for (char const* setting : {"model.window=2", "model.negatives=6", "model.subsample=0", "model.min_count=120",
-                              "model.init_scale=0.01", "model.value_type=bfloat16", "train.seed=2"}) {
+  for (char const* setting :
+       {"model.window=2", "model.negatives=6", "model.negative_reuse=9", "model.subsample=0", "model.min_count=120",
+        "model.init_scale=0.01", "model.value_type=bfloat16", "train.seed=2"}) {
     EXPECT_NE(hash(setting, {"train.steps=5", setting}), usual) << setting;
   }
 }
@@ -163,18 +164,29 @@ TEST_F(WordsTrainTest, ResumedRunEqualsUninterruptedRun) {
 }
 
 TEST_F(WordsTrainTest, RejectsSettingsWithoutEffect) {
-  for (char const* setting : {"model.l2=0.1",           "model.n3=0.1",
-                              "model.negative_reuse=3", "model.loss=softmax",
-                              "model.sampling=shared",  "model.biases=true",
-                              "model.wide=true",        "model.admission_count=2",
-                              "model.top=[8]",          "model.margin=2",
-                              "eval.hits=[1]",          "eval.samples_max=5",
-                              "eval.progressive=true",  "linear.kind=sgd",
-                              "dense.optimizer=sgd",    "data.valid_share=0.1",
-                              "data.test_share=0.1",    "data.split_seed=3",
-                              "data.numeric_columns=3", "placement.initial=graph",
-                              "train.expire_after=9",   "train.reuse_batches=true",
-                              "run.reader_threads=1",   "data.bad_share_max=0.1",
+  for (char const* setting : {"model.l2=0.1",
+                              "model.n3=0.1",
+                              "model.loss=softmax",
+                              "model.sampling=shared",
+                              "model.biases=true",
+                              "model.wide=true",
+                              "model.admission_count=2",
+                              "model.top=[8]",
+                              "model.margin=2",
+                              "eval.hits=[1]",
+                              "eval.samples_max=5",
+                              "eval.progressive=true",
+                              "linear.kind=sgd",
+                              "dense.optimizer=sgd",
+                              "data.valid_share=0.1",
+                              "data.test_share=0.1",
+                              "data.split_seed=3",
+                              "data.numeric_columns=3",
+                              "placement.initial=graph",
+                              "train.expire_after=9",
+                              "train.reuse_batches=true",
+                              "run.reader_threads=1",
+                              "data.bad_share_max=0.1",
                               "eval.words_max=9"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
