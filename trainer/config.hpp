@@ -38,6 +38,7 @@ struct ModelConfig {
   double temperature = 1;
   std::int64_t negatives = 6;
   std::string sampling = "triple";
+  bool reciprocal = false;
   std::int64_t negative_reuse = 8;
   double local_negatives = 0;
   double l2 = 0;

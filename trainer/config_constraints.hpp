@@ -56,12 +56,13 @@ inline Constraint const kHeldOut{[](Config const& c) {
 inline Constraint const kAnalogies{
     [](Config const& c) { return is_text(c) && !(c.data.valid.empty() && c.data.test.empty()); },
     "only data.reader = \"text\" with data.valid or data.test uses it"};
-inline Constraint const kNegatives{[](Config const& c) { return is_graph(c) || is_text(c) || is_network(c); },
-                                   "only knowledge graphs, texts and networks use it"};
+inline Constraint const kDrawsNegatives{
+    [](Config const& c) { return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c); },
+    "only knowledge graphs, texts and networks use it, and with model.sampling = \"all\" no negatives are drawn"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
                                  "only click data and texts use it"};
 inline Constraint const kOwnNegatives{
-    [](Config const& c) { return kNegatives.in(c) && (!is_graph(c) || c.model.sampling == "triple"); },
+    [](Config const& c) { return kDrawsNegatives.in(c) && (!is_graph(c) || c.model.sampling == "triple"); },
     "only knowledge graphs with model.sampling = \"triple\", texts and networks use it"};
 inline Constraint const kTranslations{[](Config const& c) { return c.model.name == "transe"; },
                                       "only model.name = \"transe\" uses it"};
@@ -74,8 +75,10 @@ inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.
                                   "only model.loss = \"self_adversarial\" uses it"};
 inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
                                 "click data, texts and networks have no placement by a partition"};
-inline Constraint const kLocalNegatives{[](Config const& c) { return is_graph(c) && c.placement.initial == "graph"; },
-                                        "only knowledge graphs with placement.initial = \"graph\" use it"};
+inline Constraint const kLocalNegatives{
+    [](Config const& c) { return is_graph(c) && kDrawsNegatives.in(c) && c.placement.initial == "graph"; },
+    "only knowledge graphs that draw negatives, with placement.initial = "
+    "\"graph\", use it"};
 inline Constraint const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },
                                  "only data.reader = \"ratings\" uses it"};
 inline Constraint const kGradientFilter{[](Config const& c) { return c.gradient_compression.age_max > 0; },

@@ -33,11 +33,15 @@ std::vector<Field> model_fields() {
       FieldBuilder("model", "negatives", kModel<&M::negatives>,
                    "negatives for the subject, and the same number for the object; in texts and walks: for each word")
           .range(1, 1 << 20)
-          .only_if(kNegatives)
+          .only_if(kDrawsNegatives)
           .fixed_on_resume(),
       FieldBuilder("model", "sampling", kModel<&M::sampling>,
-                   "triple: negatives for each triple; shared: for each microbatch")
-          .one_of({"triple", "shared"})
+                   "triple: negatives for each triple; shared: for each microbatch; all: all entities")
+          .one_of({"triple", "shared", "all"})
+          .only_if(kGraphs)
+          .fixed_on_resume(),
+      FieldBuilder("model", "reciprocal", kModel<&M::reciprocal>,
+                   "true: each relation has a second row, with which objects ask for subjects")
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "negative_reuse", kModel<&M::negative_reuse>,

@@ -12,6 +12,7 @@
 #include "trainer/edit_distance.hpp"
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/graph_task.hpp"
+#include "trainer/graph/reciprocal.hpp"
 #include "trainer/ratings/saved_ratings.hpp"
 #include "trainer/saved_model.hpp"
 #include "trainer/saved_run.hpp"
@@ -33,17 +34,15 @@ bool is_word2vec(ModelFormat format) {
 }
 
 // Returns a line for each name: its key, a tab and the name.
-std::string lines_of(Dictionary const& names) {
+std::string lines_of(Dictionary const& names, std::vector<Key> const& keys) {
   std::string text;
-  for (std::uint32_t i = 0; i < names.size(); ++i) {
-    text += fmt::format("{}\t{}\n", number(names.keys()[i]), names.name(i));
-  }
+  for (std::uint32_t i = 0; i < names.size(); ++i) text += fmt::format("{}\t{}\n", number(keys[i]), names.name(i));
   return text;
 }
 
-// Creates rows, with their initial values, for the names from number `seen` on, which have none.
-void create_unseen(Store& store, TableId table, Dictionary const& names, std::size_t seen) {
-  std::vector<Key> const keys(names.keys().begin() + static_cast<std::ptrdiff_t>(seen), names.keys().end());
+// Creates rows, with their initial values, for the keys from number `seen` on, which have none.
+void create_unseen(Store& store, TableId table, std::vector<Key> const& all, std::size_t seen) {
+  std::vector<Key> const keys(all.begin() + static_cast<std::ptrdiff_t>(seen), all.end());
   Stream stream = store.make_stream();
   Matrix<float> const rows = read_rows(stream, store, table, keys);
   store.assign(stream, table, to_device(stream, keys), rows);
@@ -54,12 +53,16 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
   Dataset const& data = dynamic_cast<GraphData const&>(*run.data).dataset();
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
-  create_unseen(session.store, TableId{0}, data.entities, data.seen_entities);
-  create_unseen(session.store, TableId{1}, data.relations, data.seen_relations);
+  create_unseen(session.store, TableId{0}, data.entities.keys(), data.seen_entities);
+  create_unseen(session.store, TableId{1}, data.relations.keys(), data.seen_relations);
+  bool const reciprocal = run.saved.config.model.reciprocal;
+  std::vector<Key> const inverses = inverse_keys(data.relations, reciprocal ? data.relations.size() : 0);
+  if (reciprocal) create_unseen(session.store, TableId{1}, inverses, data.seen_relations);
   write_folder(folder, [&](fs::path const& beside) {
     session.store.export_rows(beside / "rows", format);
-    write_file(beside / "entities.tsv", lines_of(data.entities));
-    write_file(beside / "relations.tsv", lines_of(data.relations));
+    write_file(beside / "entities.tsv", lines_of(data.entities, data.entities.keys()));
+    write_file(beside / "relations.tsv", lines_of(data.relations, data.relations.keys()));
+    if (reciprocal) write_file(beside / "inverse_relations.tsv", lines_of(data.relations, inverses));
   });
 }
 
@@ -71,7 +74,7 @@ void export_vectors(SavedRun const& run, fs::path const& folder, ModelFormat for
   if (!is_word2vec(format)) {
     return write_folder(folder, [&](fs::path const& beside) {
       session.store.export_rows(beside / "rows", array_format(format));
-      write_file(beside / (names.kind() + "s.tsv"), lines_of(names));
+      write_file(beside / (names.kind() + "s.tsv"), lines_of(names, names.keys()));
     });
   }
   Stream stream = session.store.make_stream();

@@ -11,7 +11,7 @@ inline constexpr std::uint64_t kNegativesKey = 0x6e65676174697665;  // "negative
 
 template <Space S>
 void run(Exec<S> ex, DrawNegatives const& g) {
-  std::size_t const draws = 2 * g.negatives;
+  std::size_t const draws = g.sides * g.negatives;
   std::size_t const calls = (draws + 3) / 4;
   each(ex, g.groups.size() * calls, [g, draws, calls] GPUPS_FN(std::size_t i) {
     std::size_t const group = i / calls, call = i % calls;
@@ -25,8 +25,9 @@ void run(Exec<S> ex, DrawNegatives const& g) {
       bool const local = draw % g.negatives < g.local;
       std::uint64_t const first = local ? g.part_offsets[g.groups[group]] : 0;
       std::uint64_t const count = local ? g.part_offsets[g.groups[group] + 1] - first : 0;
-      g.keys[entry] = count > 0 ? g.by_part[first + (random.word[k] * count >> 32)]
-                                : g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
+      g.keys[entry] = g.all       ? g.entities[draw % g.negatives]
+                      : count > 0 ? g.by_part[first + (random.word[k] * count >> 32)]
+                                  : g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
       g.sources[entry] = static_cast<std::uint32_t>(g.first_source + group * draws + draw);
     }
   });

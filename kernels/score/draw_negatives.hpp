@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws random negatives that all triples of a microbatch share, uniformly over all entities, or over the entities of
-// one part of them. The entities of microbatch m's part are a contiguous range of `by_part`. A draw is a function of
-// the seed, the clock, the number of the microbatch in the global batch and the number of the draw, so every rank that
-// computes it gets the same entity.
+// one part of them; or takes all entities. The entities of microbatch m's part are a contiguous range of `by_part`. A
+// draw is a function of the seed, the clock, the number of the microbatch in the global batch and the number of the
+// draw, so every rank that computes it gets the same entity.
 #pragma once
 
 #include "gpups/types.hpp"
@@ -15,6 +15,8 @@ struct DrawNegatives {
   Clock clock;
   View<std::uint32_t const> groups;  // the numbers of the microbatches
   std::size_t negatives;             // for each side; those for objects are drawn first, then those for subjects
+  std::size_t sides = 2;             // 1: for objects only
+  bool all = false;                  // whether the negatives of a side are all entities. REQUIRES: as many negatives
   View<Key const> entities;          // at most 2^32
   View<Key const> by_part = {};      // the entities, those of part 0 first
   View<std::uint64_t const> part_offsets =

@@ -6,11 +6,20 @@
 
 namespace gpups::kernels {
 
+// Sets the gradient of the query for subjects to 0, if there is none.
+template <class Lanes>
+GPUPS_FN inline void clear_unused(Lanes lanes, bool objects_only, TripleRows const& t) {
+  if (!objects_only) return;
+  lanes.each(t.stride, [=, row = t.object_gradient](std::size_t k) { row[k] = 0.0F; });
+  lanes.sync();
+}
+
 template <class Triple, Space S>
 void finish_triples_of(Exec<S> ex, FinishTriples const& g) {
   each_row(ex, g.slopes.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     TripleRows const rows =
         triple_rows(g.subjects.row(i), g.relations.row(i), g.objects.row(i), g.sources, g.relation_sources, i);
+    clear_unused(lanes, g.objects_only, rows);
     float const regular = Triple::finish(lanes, g.regulariser, g.slopes[i], rows);
     if (lanes.first()) g.losses[i] += loss_units(regular);
   });
@@ -25,6 +34,7 @@ void finish_distances_of(Exec<S> ex, FinishTriples const& g) {
     using N = typename Triple::N;
     TripleRows const t =
         triple_rows(g.subjects.row(i), g.relations.row(i), g.objects.row(i), g.sources, g.relation_sources, i);
+    clear_unused(lanes, g.objects_only, t);
     float const regular = Triple::finish(lanes, g.regulariser, g.slopes[i], t, [=](std::size_t k) {
       std::size_t const count = N::count(t.dim);
       return QueryPair<N>{N::at(t.subject_gradient, k, count), N::at(t.object_gradient, k, count)};

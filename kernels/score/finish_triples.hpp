@@ -14,8 +14,10 @@ struct FinishTriples {
   PickedRows objects;        // (n) rows of (any, dim)
   View<float const> slopes;  // (n): the derivative of the loss by the score of the positive
   // (n * kSourcesPerTriple, dim): contains the queries. The rows for the gradients of subject and object contain the
-  // gradients of the queries for objects and for subjects, without the part of the positive.
+  // gradients of the queries for objects and for subjects, without the part of the positive. With objects_only, those
+  // for subjects are 0 and not read.
   MatrixView<float> sources;
+  bool objects_only = false;
   MatrixView<float> relation_sources;  // (n, relation_dim), all elements are set; may be rows of `sources`
   View<std::int64_t> losses;           // (n), in units of kLossUnit; the loss of the regulariser is added
 };

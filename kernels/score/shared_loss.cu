@@ -27,8 +27,9 @@ void run(Exec<S> ex, SharedLoss const& g) {
     float const positive = score_of(lanes, g.algebra, g.margin, query, object, g.objects.rows.columns());
     std::uint32_t const* const negatives = g.negative_rows.data();
     SideLoss const at =
-        triple_loss(lanes, g.loss, positive, g.of_objects.row(i), g.of_subjects.row(i), g.negatives, negatives,
-                    negatives + g.negatives, g.positive_rows[2 * i + 1], g.positive_rows[2 * i]);
+        triple_loss(lanes, g.loss, positive, g.of_objects.row(i), g.objects_only ? nullptr : g.of_subjects.row(i),
+                    g.negatives, negatives, g.objects_only ? nullptr : negatives + g.negatives,
+                    g.positive_rows[2 * i + 1], g.positive_rows[2 * i]);
     if (lanes.first()) {
       g.slopes[i] = at.slope;
       g.losses[i] = loss_units(at.loss);

@@ -112,16 +112,18 @@ GPUPS_FN inline SideLoss side_loss(Lanes lanes, Loss loss, float positive, float
   return {logf(total) + (most - positive), own * scale - 1.0F};
 }
 
-// Returns the loss of both sides, and replaces all scores by derivatives.
+// Returns the loss of both sides, or of the objects only if no subjects are given, and replaces all scores by
+// derivatives. n: negatives of a side.
 template <class Lanes>
 GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, float* of_objects, float* of_subjects,
                                      std::size_t n, std::uint32_t const* objects, std::uint32_t const* subjects,
                                      std::uint32_t object, std::uint32_t subject) {
   SideLoss const a = side_loss(lanes, loss, positive, of_objects, n, objects, object);
-  SideLoss const b = side_loss(lanes, loss, positive, of_subjects, n, subjects, subject);
+  SideLoss const b = side_loss(lanes, loss, positive, of_subjects, subjects == nullptr ? 0 : n, subjects, subject);
   if (loss.kind == Loss::Kind::kSoftmax) return {a.loss + b.loss, a.slope + b.slope};
   Softplus const own = softplus(-positive);
-  float const times = loss.kind == Loss::Kind::kSelfAdversarial ? 2.0F : 1.0F;  // once for each side
+  // Once for each side.
+  float const times = loss.kind == Loss::Kind::kSelfAdversarial && subjects != nullptr ? 2.0F : 1.0F;
   return {times * own.value + (a.loss + b.loss), -times * own.slope};
 }
 

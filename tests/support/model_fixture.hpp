@@ -182,10 +182,11 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
 // Returns the triples of a batch with the negatives that prepare() drew for them.
 inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options, Vocabulary const& vocabulary,
                                                 Batch const& batch, GraphEntries const& work) {
-  std::size_t const n = options.negatives;
-  auto const drawn = [&](std::size_t first) {
+  std::size_t const n = options.sampling == "all" ? vocabulary.entities.size() : options.negatives;
+  std::size_t const sides = options.objects_only ? 1 : 2;
+  auto const drawn = [&](std::size_t first, std::size_t count) {
     std::vector<std::uint64_t> keys;
-    for (std::size_t j = 0; j < n; ++j) keys.push_back(number(work.parts[0].keys[first + j]));
+    for (std::size_t j = 0; j < count; ++j) keys.push_back(number(work.parts[0].keys[first + j]));
     return keys;
   };
   std::vector<OracleTriple> triples;
@@ -193,10 +194,11 @@ inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options
     for (std::size_t k = 0; k < batch.microbatches[m].count; ++k) {
       std::size_t const i = batch.microbatches[m].first + k;
       std::size_t const first =
-          options.sampling == "shared" ? 2 * batch.triples.size() + m * 2 * n : i * (2 + 2 * n) + 2;
+          options.sampling == "triple" ? i * (2 + 2 * n) + 2 : 2 * batch.triples.size() + m * sides * n;
       triples.push_back({number(vocabulary.entities[batch.triples[i].subject]),
                          number(vocabulary.relations[batch.triples[i].relation]),
-                         number(vocabulary.entities[batch.triples[i].object]), drawn(first), drawn(first + n)});
+                         number(vocabulary.entities[batch.triples[i].object]), drawn(first, n),
+                         drawn(first + n, (sides - 1) * n)});
     }
   }
   return triples;

@@ -119,8 +119,8 @@ inline double oracle_loss(trainer::GraphModelOptions const& options, Tables cons
       loss -= std::log(std::exp(positive) / of_objects) + std::log(std::exp(positive) / of_subjects);
     }
     if (options.loss == "self_adversarial") {
-      loss += oracle_self_adversarial(options, now, weighing, t, true) +
-              oracle_self_adversarial(options, now, weighing, t, false);
+      loss += oracle_self_adversarial(options, now, weighing, t, true);
+      if (!options.objects_only) loss += oracle_self_adversarial(options, now, weighing, t, false);
     }
     loss += oracle_penalty(options, s) + oracle_penalty(options, o);
     if (options.name != "rotate") loss += oracle_penalty(options, r);  // angles

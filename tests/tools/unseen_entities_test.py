@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the test metrics of gpu_train with ranks that are computed here from exported rows, for a graph whose test
-triples have entities and a relation that training does not have.
+triples have entities and a relation that training does not have, with and without reciprocal relations.
 
 usage: unseen_entities_test.py PROGRAM
 """
@@ -41,27 +41,27 @@ def read_npy(path):
     return header["shape"], numbers
 
 
-def read_table(folder, table, names):
-    """Returns the row of each name of the exported table."""
+def read_table(folder, table, *files):
+    """Returns the row of each name of the exported table, for each file of keys and names."""
     (rows, dim), values = read_npy(folder / "rows" / f"{table}.values.npy")
     _, keys = read_npy(folder / "rows" / f"{table}.keys.npy")
     row_of = {key: values[i * dim:(i + 1) * dim] for i, key in enumerate(keys)}
-    named = [line.split("\t") for line in (folder / names).read_text().splitlines()]
-    assert len(row_of) == rows == len(named), "one row for each name"
-    return {name: row_of[int(key)] for key, name in named}
+    named = [[line.split("\t") for line in (folder / file).read_text().splitlines()] for file in files]
+    assert len(row_of) == rows == sum(map(len, named)), "one row for each name"
+    return [{name: row_of[int(key)] for key, name in lines} for lines in named]
 
 
-def metrics_of(triples, facts, entities, relations):
-    """Returns the filtered MRR and Hits@1 of the model DistMult."""
-    def score(s, r, o):
-        return sum(a * b * c for a, b, c in zip(entities[s], relations[r], entities[o]))
+def metrics_of(triples, facts, entities, relations, inverses):
+    """Returns the filtered MRR and Hits@1 of the model DistMult. inverses: the rows with which objects ask for
+    subjects."""
+    def score(s, row, o):
+        return sum(a * b * c for a, b, c in zip(entities[s], row, entities[o]))
 
     ranks = []
     for s, r, o in triples:
-        right = score(s, r, o)
-        others = ([(s, r, e) for e in entities], [(e, r, o) for e in entities])
-        for side in others:
-            ranks.append(1 + sum(score(*other) > right for other in side if other not in facts))
+        for row, others in ((relations[r], [(s, r, e) for e in entities]), (inverses[r], [(e, r, o) for e in entities])):
+            right = score(s, row, o)
+            ranks.append(1 + sum(score(a, row, b) > right for a, _, b in others if (a, r, b) not in facts))
     return sum(1 / rank for rank in ranks) / len(ranks), sum(rank == 1 for rank in ranks) / len(ranks)
 
 
@@ -74,18 +74,23 @@ class UnseenEntities(unittest.TestCase):
             write("train.txt", TRAIN[12:])
             write("test.txt", test)
             (folder / "graph.toml").write_text(CONFIG)
-            for ranks in (1, 2):
-                run, exported = folder / f"run{ranks}", folder / f"exported{ranks}"
+            for ranks, reciprocal in ((1, False), (2, False), (1, True), (2, True)):
+                name = f"{ranks}{reciprocal}"
+                run, exported = folder / f"run{name}", folder / f"exported{name}"
                 command = [PROGRAM, "train", folder / "graph.toml", "--ranks", str(ranks), "--run", run]
+                if reciprocal:
+                    command += ["--set", "model.reciprocal=true", "--set", "model.sampling=shared"]
                 subprocess.run(command, check=True)
                 subprocess.run([PROGRAM, "export", run, exported, "--format", "npy"], check=True)
                 summary = json.loads((run / "summary.json").read_text())
                 found = summary["test"]
-                entities = read_table(exported, "entities", "entities.tsv")
-                relations = read_table(exported, "relations", "relations.tsv")
+                [entities] = read_table(exported, "entities", "entities.tsv")
+                files = ["relations.tsv", "inverse_relations.tsv"] if reciprocal else ["relations.tsv"]
+                relations, *inverses = read_table(exported, "relations", *files)
+                inverses = inverses[0] if reciprocal else relations
                 self.assertEqual(summary["entities"], len(entities))
                 self.assertEqual((len(entities), len(relations)), (63, 4))
-                mrr, hits = metrics_of(test, set(TRAIN + UNSEEN), entities, relations)
+                mrr, hits = metrics_of(test, set(TRAIN + UNSEEN), entities, relations, inverses)
                 self.assertEqual((found["ranked"], found["triples"], found["unseen"]), (32, 16, 4))
                 self.assertAlmostEqual(found["mrr"], mrr, 6)
                 self.assertAlmostEqual(found["hits@1"], hits, 6)

@@ -6,6 +6,7 @@
 #include "kernels/nvtx.hpp"
 #include "kernels/permute_rows.hpp"
 #include "trainer/graph/entity_matrix.hpp"
+#include "trainer/graph/reciprocal.hpp"
 #include "trainer/graph/target_ranks.hpp"
 
 namespace gpups::trainer {
@@ -34,10 +35,11 @@ std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOpt
   return std::min(block, queries) * row_stride(entities) * sizeof(float) * std::min(blocks, ranks) / ranks;
 }
 
-EvaluateOptions evaluate_options(EvalConfig const& config) {
-  return {.samples_max = static_cast<std::size_t>(config.samples_max),
-          .spread = config.sample == "spread",
-          .hits = config.hits};
+EvaluateOptions evaluate_options(Config const& config) {
+  return {.samples_max = static_cast<std::size_t>(config.eval.samples_max),
+          .spread = config.eval.sample == "spread",
+          .hits = config.eval.hits,
+          .reciprocal = config.model.reciprocal};
 }
 
 Evaluator::Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptions const& options)
@@ -50,7 +52,12 @@ Evaluator::Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptio
 RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<Triple const> split) const {
   kernels::NvtxRange const range("evaluate");
   Matrix<float> const entities = read_rows(stream, store, TableId{0}, data_.entities.keys());
-  Matrix<float> const relations = read_rows(stream, store, TableId{1}, data_.relations.keys());
+  std::vector<Key> relation_keys = data_.relations.keys();
+  if (options_.reciprocal) {
+    std::vector<Key> const inverses = inverse_keys(data_.relations, data_.relations.size());
+    relation_keys.insert(relation_keys.end(), inverses.begin(), inverses.end());
+  }
+  Matrix<float> const relations = read_rows(stream, store, TableId{1}, relation_keys);
 
   std::vector<Triple> const triples = sample(split, options_);
   RankingSums sums(options_.hits);
@@ -81,11 +88,13 @@ void Evaluator::rank(Stream& stream, MatrixView<float const> entities, MatrixVie
 void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
                           std::span<Triple const> triples, bool objects, RankingSums& sums) const {
   std::size_t const queries = triples.size();
+  bool const inverse = options_.reciprocal && !objects;  // the subject is then the object of the inverse relation
+  auto const first_relation = inverse ? static_cast<std::uint32_t>(data_.relations.size()) : 0;
   std::vector<std::uint32_t> known, relation;
   QueryTargets answers;
   for (Triple const& t : triples) {
     known.push_back(objects ? t.subject : t.object);
-    relation.push_back(t.relation);
+    relation.push_back(first_relation + t.relation);
     answers.targets.push_back(objects ? t.object : t.subject);
     auto const all = (objects ? objects_ : subjects_).of(known.back(), t.relation);
     answers.left_out.insert(answers.left_out.end(), all.begin(), all.end());
@@ -101,7 +110,7 @@ void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, Matr
   kernels::gather_matrix_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
   kernels::gather_matrix_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});
   Matrix<float> const scores(stream.device(), queries, entities.rows());
-  model_.score_all(stream, objects, known_rows, relation_rows, entities, scores);
+  model_.score_all(stream, objects || inverse, known_rows, relation_rows, entities, scores);
 
   for (TargetRank const& rank : wait_target_ranks(stream, scores, answers)) sums.add(rank.better, rank.equal);
 }

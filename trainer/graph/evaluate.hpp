@@ -22,9 +22,10 @@ struct EvaluateOptions {
   std::size_t samples_max = 0;               // number of triples to rank; 0: all
   bool spread = true;                        // true: evenly spaced in the split; false: its first triples
   std::vector<std::int64_t> hits{1, 3, 10};  // the k of Hits@k
+  bool reciprocal = false;                   // whether objects ask for subjects with the inverse relation
 };
 // Converts a configuration to options.
-EvaluateOptions evaluate_options(EvalConfig const& config);
+EvaluateOptions evaluate_options(Config const& config);
 
 // Returns the bytes of the scores of a block of queries, (queries, entities), as the average over the ranks, because a
 // rank may have no block. triples: size of the split. ranks: number of ranks that share its blocks.
@@ -39,7 +40,8 @@ class Evaluator {
   // Ranks a split. The result has the same bits for every number of ranks. Blocks. Collective, between steps.
   RankingMetrics wait_evaluate(Stream& stream, Store& store, std::span<Triple const> split) const;
 
-  // Ranks the given triples and adds the ranks to `sums`. entities, relations: all rows, on the device of `stream`.
+  // Ranks the given triples and adds the ranks to `sums`. entities, relations: all rows, those of inverses last, on the
+  // device of `stream`.
   // wait_evaluate() calls it for the blocks of this rank. Blocks.
   void rank(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
             std::span<Triple const> triples, RankingSums& sums) const;

@@ -10,6 +10,7 @@
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/evaluate.hpp"
 #include "trainer/graph/key_names.hpp"
+#include "trainer/graph/reciprocal.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/table_settings.hpp"
 
@@ -20,9 +21,13 @@ Metrics to_metrics(RankingMetrics const& metrics) {
   return {.json = to_json(metrics), .text = to_text(metrics), .quality = metrics.mrr};
 }
 
-// placement: may be null.
-Vocabulary vocabulary(Dataset const& data, Placement const* placement) {
+// The names that are trained. placement: may be null.
+Vocabulary vocabulary(Dataset const& data, bool reciprocal, Placement const* placement) {
   Vocabulary all = data.vocabulary();
+  if (reciprocal) {
+    std::vector<Key> const inverses = inverse_keys(data.relations, data.seen_relations);
+    all.relations.insert(all.relations.end(), inverses.begin(), inverses.end());
+  }
   if (placement == nullptr) return all;
   all.part_offsets.push_back(0);
   for (std::uint32_t part = 0; part < placement->parts(); ++part) {
@@ -56,9 +61,10 @@ class GraphTask : public Task {
  public:
   GraphTask(GraphData const& data, Config const& config, TaskContext const& context)
       : data_(data.dataset()),
+        reciprocal_(config.model.reciprocal),
         model_(make_graph_model(graph_model_options(config, context.schedule_steps),
-                                vocabulary(data_, context.placement.get()))),
-        options_(evaluate_options(config.eval)) {}
+                                vocabulary(data_, reciprocal_, context.placement.get()))),
+        options_(evaluate_options(config)) {}
 
   std::vector<TableOptions> tables() const override { return model_->tables(); }
 
@@ -71,6 +77,7 @@ class GraphTask : public Task {
                         .batch_triples = batch.batch_samples};
     triples.triples.reserve(batch.samples.size());
     for (std::uint64_t sample : batch.samples) triples.triples.push_back(data_.train[sample]);
+    if (reciprocal_) add_reciprocals(triples, data_.seen_relations);
     return std::make_unique<GraphStep>(*model_, model_->prepare(stream, triples), gradients_);
   }
 
@@ -83,6 +90,7 @@ class GraphTask : public Task {
 
  private:
   Dataset const& data_;
+  bool reciprocal_;
   std::unique_ptr<GraphModel> model_;
   EvaluateOptions options_;
   std::optional<Evaluator> evaluator_;  // created at the first evaluation, because it sorts all triples
@@ -118,11 +126,13 @@ SampleRows GraphData::sample_rows() const {
 
 MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   Dataset const& data = dataset_;
-  std::size_t const entities = data.entities.size(), relations = data.relations.size();
+  std::size_t const copies = config.model.reciprocal ? 2 : 1;  // of a relation, and of a triple
+  std::size_t const entities = data.entities.size(), relations = copies * data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
-  auto const model = make_graph_model(graph_model_options(config, 1), data.vocabulary());
+  auto const model =
+      make_graph_model(graph_model_options(config, 1), vocabulary(data, config.model.reciprocal, nullptr));
   auto const tables = model->tables();
-  GraphModel::Sizes const sizes = model->sizes_of(step.samples, step.microbatches);
+  GraphModel::Sizes const sizes = model->sizes_of(copies * step.samples, step.microbatches);
   std::string const settings = "model.negatives";
 
   MemoryPlan plan;
@@ -135,13 +145,14 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   plan.push_back({.what = "keys of the vocabulary", .bytes = (lists * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
       {sizes.entries, sizes.rows, tables[0], sizes.entry_bytes},
-      {step.samples, std::min(relations, step.samples), tables[1], sizeof(Key) + sizeof(std::uint32_t)},
+      {copies * step.samples, std::min(relations, copies * step.samples), tables[1],
+       sizeof(Key) + sizeof(std::uint32_t)},
   };
   add_batches(plan, parts, step, device, settings);
   plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch_size or " + settings});
   if (!has("valid") && !has("test")) return plan;
   std::uint64_t const scores =
-      score_bytes(entities, std::max(data.valid.size(), data.test.size()), evaluate_options(config.eval), step.ranks);
+      score_bytes(entities, std::max(data.valid.size(), data.test.size()), evaluate_options(config), step.ranks);
   std::uint64_t const rows = entities * row_stride(tables[0].dim) + relations * row_stride(tables[1].dim);
   plan.push_back({"evaluation: all rows, and scores of queries", rows * sizeof(float) + scores, "eval.samples_max"});
   plan.push_back(
@@ -165,6 +176,7 @@ GraphModelOptions graph_model_options(Config const& config, std::int64_t schedul
   options.temperature = static_cast<float>(m.temperature);
   options.negatives = static_cast<std::uint32_t>(m.negatives);
   options.sampling = m.sampling;
+  options.objects_only = m.reciprocal;
   options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
   options.local_negatives = static_cast<float>(m.local_negatives);
   options.l2 = static_cast<float>(m.l2);

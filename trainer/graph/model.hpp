@@ -32,9 +32,11 @@ struct GraphModelOptions {
   // logistic, softmax (cross entropy of the positive and its negatives) or self_adversarial (logistic, with negatives
   // weighted by the softmax of their scores)
   std::string loss = "logistic";
-  float temperature = 1;            // for self_adversarial: factor of scores in the softmax; 0: equal weights
-  std::uint32_t negatives = 6;      // for the subject, and the same number for the object
-  std::string sampling = "triple";  // triple: negatives for each triple; shared: for all triples of a microbatch
+  float temperature = 1;        // for self_adversarial: factor of scores in the softmax; 0: equal weights
+  std::uint32_t negatives = 6;  // for the subject, and the same number for the object
+  // triple: negatives for each triple; shared: for all triples of a microbatch; all: all entities (1vsAll)
+  std::string sampling = "triple";
+  bool objects_only = false;  // whether subjects have no negatives; not with sampling "triple"
   // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
   // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;

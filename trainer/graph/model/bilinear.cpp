@@ -55,7 +55,9 @@ Bilinear::Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, V
     : algebra_(algebra),
       options_(options),
       loss_(loss_of(options)),
-      shared_(options.sampling == "shared"),
+      shared_(options.sampling != "triple"),
+      sides_(options.objects_only ? 1 : 2),
+      negatives_(options.sampling == "all" ? vocabulary.entities.size() : options.negatives),
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
@@ -77,7 +79,7 @@ std::vector<TableOptions> Bilinear::tables() const {
 }
 
 Bilinear::BatchSizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
-  std::size_t const drawn = 2 * options_.negatives * (shared_ ? microbatches : samples);
+  std::size_t const drawn = sides_ * negatives_ * (shared_ ? microbatches : samples);
   std::size_t const of_triple =
       shared_ ? kernels::kSourcesPerTriple : kernels::step_sources(algebra_, options_.negatives);
   return {2 * samples + drawn, of_triple * samples + (shared_ ? drawn : 0)};
@@ -132,7 +134,9 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                     {.seed = options_.seed,
                                      .clock = batch.clock,
                                      .groups = drawing,
-                                     .negatives = options_.negatives,
+                                     .negatives = negatives_,
+                                     .sides = sides_,
+                                     .all = options_.sampling == "all",
                                      .entities = entities,
                                      .by_part = by_part,
                                      .part_offsets = part_offsets,

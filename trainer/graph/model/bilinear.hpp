@@ -51,14 +51,14 @@ class Bilinear : public GraphModel {
   // Scratch arrays for shared negatives, all in one allocation.
   struct SharedScratch {
     View<float> slopes;        // for each triple: derivative of the loss by the score of the positive
-    MatrixView<float> scores;  // (2 * triples, negatives), of objects first; later the derivatives by the scores
-    MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): rows of the negatives
+    MatrixView<float> scores;  // (sides * triples, negatives), of objects first; later the derivatives by the scores
+    MatrixView<float> drawn;   // (microbatches * sides * negatives, dim): rows of the negatives
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
   // Returns how many shared negatives of a side are entities of the microbatch's own part.
   std::size_t local_negatives() const {
-    return static_cast<std::size_t>(std::lround(options_.local_negatives * static_cast<float>(options_.negatives)));
+    return static_cast<std::size_t>(std::lround(options_.local_negatives * static_cast<float>(negatives_)));
   }
   // Returns whether entry e of the entity table has source e.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
@@ -84,7 +84,9 @@ class Bilinear : public GraphModel {
   kernels::Algebra algebra_;
   GraphModelOptions options_;
   kernels::Loss loss_;
-  bool shared_;
+  bool shared_;            // whether the triples of a microbatch share their negatives
+  std::size_t sides_;      // 2, or 1 without negatives for subjects
+  std::size_t negatives_;  // of a side
   DeviceVocabulary vocabulary_;
 };
 

@@ -29,18 +29,17 @@ MatrixView<T> whole_rows(MatrixView<T> rows) {
 // The 16 extra elements avoid strides that are powers of two, with which a column of all rows would map to one set of
 // the cache.
 std::size_t Bilinear::shared_scratch_size(std::size_t samples, std::size_t microbatches) const {
-  std::size_t const drawn = 2 * microbatches * options_.negatives;
-  return row_stride(samples + 16) + 2 * samples * row_stride(options_.negatives + 16) +
-         drawn * row_stride(options_.dim);
+  std::size_t const drawn = sides_ * microbatches * negatives_;
+  return row_stride(samples + 16) + sides_ * samples * row_stride(negatives_ + 16) + drawn * row_stride(options_.dim);
 }
 
 Bilinear::SharedScratch Bilinear::shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const {
-  std::size_t const n = options_.negatives, stride = row_stride(n + 16);
+  std::size_t const n = negatives_, stride = row_stride(n + 16);
   View<float> const all = gradients.scratch;
   float* const scores = all.data() + row_stride(work.samples + 16);
   return {.slopes = all.slice(0, work.samples),
-          .scores = {scores, 2 * work.samples, n, stride, all.device()},
-          .drawn = {scores + 2 * work.samples * stride, 2 * work.microbatches.size() * n, options_.dim,
+          .scores = {scores, sides_ * work.samples, n, stride, all.device()},
+          .drawn = {scores + sides_ * work.samples * stride, sides_ * work.microbatches.size() * n, options_.dim,
                     row_stride(options_.dim), all.device()}};
 }
 
@@ -71,30 +70,33 @@ void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Position
                           .objects = objects,
                           .slopes = shared_scratch(work, gradients).slopes,
                           .sources = sources,
+                          .objects_only = sides_ == 1,
                           .relation_sources = relation_sources(gradients, samples),
                           .losses = gradients.losses.view().slice(0, samples)});
 }
 
 void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
                                   MatrixView<float const> entities, GraphGradients& gradients) const {
-  std::size_t const samples = work.samples, negatives = options_.negatives;
+  std::size_t const samples = work.samples, negatives = negatives_, drawn_count = sides_ * negatives_;
   std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
   SharedScratch const scratch = shared_scratch(work, gradients);
-  View<std::uint32_t const> const drawn = positions.entities.slice(2 * (samples + m * negatives), 2 * negatives);
-  MatrixView<float> const drawn_rows = scratch.drawn.slice(2 * m * negatives, 2 * negatives);
+  View<std::uint32_t const> const drawn = positions.entities.slice(2 * samples + m * drawn_count, drawn_count);
+  MatrixView<float> const drawn_rows = scratch.drawn.slice(m * drawn_count, drawn_count);
   gather_matrix_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
 
   auto const queries = [&](SourceRow which) { return source_rows(gradients.sources, which, first, count); };
   MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};
   MatrixView<float> const gradients_of_side[] = {queries(kSubjectGradient), queries(kObjectGradient)};
-  MatrixView<float> const scores[] = {scratch.scores.slice(first, count), scratch.scores.slice(samples + first, count)};
-  for (std::size_t side = 0; side < 2; ++side) {
+  MatrixView<float> const scores[] = {scratch.scores.slice(first, count),
+                                      sides_ == 1 ? MatrixView<float>() : scratch.scores.slice(samples + first, count)};
+  for (std::size_t side = 0; side < sides_; ++side) {
     score_shared(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side]);
   }
   shared_loss(stream, {.algebra = algebra_,
                        .margin = options_.margin,
                        .loss = loss_,
                        .negatives = negatives,
+                       .objects_only = sides_ == 1,
                        .queries = {of_side[0]},
                        .objects = {entities, positions.entities.data() + 2 * first + 1, 2},
                        .positive_rows = positions.entities.slice(2 * first, 2 * count),
@@ -103,8 +105,8 @@ void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std:
                        .of_subjects = scores[1],
                        .slopes = scratch.slopes.slice(first, count),
                        .losses = gradients.losses.view().slice(first, count)});
-  std::size_t const first_source = kSourcesPerTriple * samples + 2 * m * negatives;
-  for (std::size_t side = 0; side < 2; ++side) {
+  std::size_t const first_source = kSourcesPerTriple * samples + m * drawn_count;
+  for (std::size_t side = 0; side < sides_; ++side) {
     score_shared_backward(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side],
                           gradients_of_side[side],
                           gradients.sources.view().slice(first_source + side * negatives, negatives));

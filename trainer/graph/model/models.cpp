@@ -98,7 +98,15 @@ std::vector<std::string> model_names() {
 std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   require_known("model", options.name, model_names());
   require_known("loss", options.loss, {"logistic", "softmax", "self_adversarial"});
-  require_known("sampling", options.sampling, {"triple", "shared"});
+  require_known("sampling", options.sampling, {"triple", "shared", "all"});
+  GPUPS_REQUIRE(
+      options.sampling != "all" || options.loss != "logistic",
+      "sampling is all and loss is logistic (the logistic loss would count the answer as a negative, too): use "
+      "loss softmax");
+  GPUPS_REQUIRE(
+      options.sampling != "triple" || !options.objects_only,
+      "the model has reciprocal relations and sampling is triple (negatives of each triple are for its object "
+      "and its subject): use sampling shared or all");
   GPUPS_REQUIRE(options.dim >= 1 && options.dim <= 65536,
                 "dim is {} (a row has 1 to 65536 values): use 50 to 1000 for most graphs", options.dim);
   GPUPS_REQUIRE(options.negatives >= 1 && options.negatives <= 1U << 20,

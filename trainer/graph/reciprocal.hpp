@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reciprocal relations (Kazemi and Poole 2018; Lacroix et al. 2018): each relation has a second row, the inverse, with
+// which an object asks for its subject. A triple (s, r, o) is then trained as (s, r, o) and (o, inverse of r, s), and
+// each of the two has negatives for its object only.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trainer/graph/dictionary.hpp"
+#include "trainer/graph/model.hpp"
+
+namespace gpups::trainer {
+
+// Returns the keys of the inverses of the first `count` relations.
+std::vector<Key> inverse_keys(Dictionary const& relations, std::size_t count);
+
+// Inserts after each triple (s, r, o) the triple (o, relations + r, s): the inverses follow all relations in the
+// vocabulary.
+void add_reciprocals(TripleBatch& batch, std::size_t relations);
+
+}  // namespace gpups::trainer
