@@ -58,7 +58,7 @@ inline Constraint const kAnalogies{
     "only data.reader = \"text\" with data.valid or data.test uses it"};
 inline Constraint const kDrawsNegatives{
     [](Config const& c) { return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c); },
-    "only knowledge graphs, texts and networks use it, and with model.sampling = \"all\" no negatives are drawn"};
+    "only knowledge graphs that draw negatives, texts and networks use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
                                  "only click data and texts use it"};
 inline Constraint const kOwnNegatives{

@@ -48,7 +48,11 @@ std::vector<TaskKind> const& kinds() {
 
 std::vector<std::string> joined(std::vector<std::string> TaskKind::*names) {
   std::vector<std::string> all;
-  for (TaskKind const& kind : kinds()) all.insert(all.end(), (kind.*names).begin(), (kind.*names).end());
+  for (TaskKind const& kind : kinds()) {
+    for (std::string const& name : kind.*names) {
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    }
+  }
   return all;
 }
 

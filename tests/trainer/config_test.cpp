@@ -216,6 +216,7 @@ std::vector<std::string> const& configurations() {
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\ncompression = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
       "[data]\nreader = 'ratings'\ntrain = 'x'\n",
       "[data]\nreader = 'text'\ntrain = 'x'\ntest = 'y'\n",
+      "[data]\nreader = 'edges'\ntrain = 'x'\n",
       "[gradient_compression]\nage_max = 4\n",
       "[refresh_compression]\nage_max = 4\n"};
   return all;

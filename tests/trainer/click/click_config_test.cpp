@@ -92,7 +92,7 @@ TEST(ClickConfig, RejectsSettingsTheModelDoesNotUse) {
            {"dlrm", "model.pooling=mean", "no category has several values"},
            {"dlrm", "model.l2=0.1", "only knowledge graphs use it"},
            {"dlrm", "model.loss=softmax", "only knowledge graphs use it"},
-           {"dlrm", "model.negatives=3", "only knowledge graphs and texts use it"},
+           {"dlrm", "model.negatives=3", "only knowledge graphs that draw negatives"},
            {"dlrm", "model.n3=0.1", "only knowledge graphs use it"},
            {"dlrm", "eval.hits=[1]", "only knowledge graphs use it"},
            {"dlrm", "eval.samples_max=3", "only knowledge graphs use it"},
@@ -364,7 +364,7 @@ TEST(TableSettings, ConvertToLibraryOptions) {
   EXPECT_EQ(usual.epsilon, 1e-8F);
 }
 
-TEST(Tasks, EveryModelBelongsToOneReader) {
+TEST(Tasks, EveryReaderHasModels) {
   auto const all = all_model_names();
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
   EXPECT_EQ(model_names_for("clicks"), (std::vector<std::string>{"logistic", "fm", "deepfm", "dlrm", "dcnv2"}));

@@ -34,7 +34,10 @@ TEST(GraphModelOptions, ErrorsNameTheOption) {
   EXPECT_THAT(with([](auto& o) { o.name = "transh"; }), HasSubstr("model 'transh' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.name = "transh"; }), HasSubstr("use complex, distmult, rescal, transe or rotate"));
   EXPECT_THAT(with([](auto& o) { o.loss = "hinge"; }), HasSubstr("loss 'hinge' is unknown"));
-  EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling 'all' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.sampling = "each"; }), HasSubstr("sampling 'each' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling is all and loss is logistic"));
+  EXPECT_EQ(with([](auto& o) { o.sampling = "all", o.loss = "softmax", o.objects_only = true; }), "");
+  EXPECT_THAT(with([](auto& o) { o.objects_only = true; }), HasSubstr("use sampling shared or all"));
   EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
   EXPECT_EQ(with([](auto& o) { o.dim = 7, o.name = "distmult"; }), "");
   EXPECT_THAT(with([](auto& o) { o.dim = 257, o.name = "rescal"; }), HasSubstr("dim is 257"));

@@ -18,10 +18,8 @@ std::vector<GraphModelOptions> all_options() {
       for (char const* sampling : {"triple", "shared"}) {
         for (auto [dim, l2, n3] : {std::tuple{1, 0.0F, 0.0F},
                                    {6, 0.0F, 0.0F},
-                                   {6, 0.01F, 0.0F},
                                    {7, 0.0F, 0.02F},
                                    {34, 0.01F, 0.02F},
-                                   {33, 0.01F, 0.02F},
                                    {64, 0.0F, 0.02F},
                                    {100, 0.01F, 0.0F}}) {
           GraphModelOptions options;
@@ -39,18 +37,16 @@ std::vector<GraphModelOptions> all_options() {
           all.push_back(options);
         }
       }
-      for (std::size_t dim : {6, 34}) {
-        GraphModelOptions options;
-        options.name = name, options.loss = loss, options.n3 = 0.02F, options.temperature = 0.5F;
-        options.dim = name == "rescal" ? 6 : dim;
-        options.sampling = "shared", options.objects_only = true, options.negatives = 3;
-        all.push_back(options);
-        if (options.loss == "logistic") continue;
-        options.sampling = "all";
-        all.push_back(options);
-        options.objects_only = false;
-        all.push_back(options);
-      }
+      GraphModelOptions options;
+      options.name = name, options.loss = loss, options.n3 = 0.02F, options.temperature = 0.5F;
+      options.dim = name == "rescal" ? 6 : 34;
+      options.sampling = "shared", options.objects_only = true, options.negatives = 3;
+      all.push_back(options);
+      if (options.loss == "logistic") continue;
+      options.sampling = "all";
+      all.push_back(options);
+      options.objects_only = false;
+      all.push_back(options);
     }
   }
   return all;

@@ -72,7 +72,7 @@ TEST_F(NetworkTest, RejectsBadLines) {
   }
   expect_error([&] { read("# nothing\n"); }, {"has no edges"});
   EXPECT_EQ(read("a b\na\n", false, 0.5).edges(), 2U);
-  EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("1 of 2 lines")));
+  EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("skipped 1 bad line of 2")));
 }
 
 TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {

@@ -6,10 +6,10 @@
 #include "kernels/parallel_for.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/score/combine_rows.hpp"
+#include "kernels/score/distance_gradients.hpp"
 #include "kernels/score/distance_rows.hpp"
 #include "kernels/score/finish_triples.hpp"
 #include "kernels/score/shared_loss.hpp"
-#include "kernels/score/sum_directions.hpp"
 #include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
@@ -127,18 +127,12 @@ void Bilinear::score_shared_backward(Stream& stream, MatrixView<float const> que
                                      MatrixView<float> slopes, MatrixView<float> query_gradients,
                                      MatrixView<float> negative_gradients) const {
   if (is_distance(algebra_)) {
-    sum_directions(stream, {.algebra = algebra_,
-                            .left = queries,
-                            .right = negatives,
-                            .weights = slopes,
-                            .transposed = false,
-                            .out = query_gradients});
-    return sum_directions(stream, {.algebra = algebra_,
-                                   .left = negatives,
-                                   .right = queries,
-                                   .weights = slopes,
-                                   .transposed = true,
-                                   .out = negative_gradients});
+    return distance_gradients(stream, {.algebra = algebra_,
+                                       .queries = queries,
+                                       .candidates = negatives,
+                                       .weights = slopes,
+                                       .of_queries = query_gradients,
+                                       .of_candidates = negative_gradients});
   }
   linear_backward(stream, {.in = whole_rows(queries),
                            .weights = whole_rows(negatives),
