@@ -59,7 +59,8 @@ def metrics_of(triples, facts, entities, relations, inverses):
 
     ranks = []
     for s, r, o in triples:
-        for row, others in ((relations[r], [(s, r, e) for e in entities]), (inverses[r], [(e, r, o) for e in entities])):
+        sides = ((relations[r], [(s, r, e) for e in entities]), (inverses[r], [(e, r, o) for e in entities]))
+        for row, others in sides:
             right = score(s, row, o)
             ranks.append(1 + sum(score(a, row, b) > right for a, _, b in others if (a, r, b) not in facts))
     return sum(1 / rank for rank in ranks) / len(ranks), sum(rank == 1 for rank in ranks) / len(ranks)
