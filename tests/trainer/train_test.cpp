@@ -150,26 +150,6 @@ TEST_F(TrainTest, LearnsMatrixRelations) {
   EXPECT_EQ(result(run("ranks3", settings)), result(alone));
 }
 
-TEST_F(TrainTest, LearnsWithAllEntitiesAndReciprocalRelations) {
-  for (char const* sampling : {"all", "shared"}) {
-    auto const with = [&](std::string const& reciprocal, std::string const& ranks) {
-      return run(sampling + reciprocal + ranks,
-                 {"model.loss=softmax", "train.epochs=30", "train.validate_every=30", "run.ranks=" + ranks,
-                  std::string("model.sampling=") + sampling, "model.reciprocal=" + reciprocal});
-    };
-    for (char const* reciprocal : {"false", "true"}) {
-      SCOPED_TRACE(std::string(sampling) + " " + reciprocal);
-      auto const alone = with(reciprocal, "1");
-      EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.3);
-      EXPECT_EQ(result(with(reciprocal, "2")), result(alone));
-      EXPECT_EQ(result(with(reciprocal, "4")), result(alone));
-    }
-  }
-  expect_error([&] { run("bad", {"model.reciprocal=true"}); }, {"reciprocal relations", "use sampling shared or all"});
-  expect_error([&] { run("bad", {"model.sampling=all"}); }, {"sampling is all and loss is logistic"});
-  expect_error([&] { config({"model.sampling=all", "model.negatives=7"}); }, {"model.negatives", "has no effect here"});
-}
-
 // The relations of the circle are rotations. Translations cannot represent them, but are better than chance (0.045).
 TEST_F(TrainTest, LearnsWithDistanceModels) {
   Settings const usual{"train.epochs=60", "train.validate_every=60"};

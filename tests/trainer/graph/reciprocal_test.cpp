@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs with reciprocal relations, and with all entities as negatives.
+#include "tests/support/expect_error.hpp"
+#include "tests/trainer/train_fixture.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+class SoftmaxRun : public RunTest {
+ protected:
+  SoftmaxRun() : RunTest({"model.dim=16", "model.loss=softmax", "train.validate_every=100"}) {
+    test::write_synthetic_graph(folder_);
+  }
+};
+
+// The parameters are the sampling and whether relations are reciprocal.
+class ReciprocalTest : public SoftmaxRun, public testing::WithParamInterface<std::tuple<char const*, char const*>> {
+ protected:
+  Settings settings(Settings more) const {
+    auto const [sampling, reciprocal] = GetParam();
+    more.emplace_back(std::string("model.sampling=") + sampling);
+    more.emplace_back(std::string("model.reciprocal=") + reciprocal);
+    return more;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, ReciprocalTest,
+                         testing::Combine(testing::Values("shared", "all"), testing::Values("false", "true")));
+
+TEST_P(ReciprocalTest, LearnsWithTheSameBitsOnAnyNumberOfRanks) {
+  auto const with = [&](std::string const& ranks) {
+    return run(ranks, settings({"train.epochs=40", "run.ranks=" + ranks}));
+  };
+  auto const alone = with("1");
+  EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.25);
+  for (char const* ranks : {"2", "3", "4"}) EXPECT_EQ(result(with(ranks)), result(alone)) << ranks;
+}
+
+TEST_P(ReciprocalTest, ResumedRunEqualsUninterruptedRun) {
+  auto const until = [&](std::string const& name, std::string const& steps, std::string const& ranks, bool resume) {
+    return run(name, settings({"train.steps=" + steps, "run.ranks=" + ranks, "train.keep_best=false"}), resume);
+  };
+  auto whole = result(until("whole", "20", "1", false));
+  until("run", "9", "3", false);
+  auto resumed = result(until("run", "20", "2", true));
+  for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
+  EXPECT_EQ(resumed, whole);
+}
+
+TEST_F(SoftmaxRun, RejectsWhatItCannotTrain) {
+  expect_error([&] { run("bad", {"model.reciprocal=true"}); }, {"reciprocal relations", "use sampling shared or all"});
+  expect_error(
+      [&] {
+        run("bad", {"model.sampling=all", "model.loss=logistic"});
+      },
+      {"sampling is all and loss is logistic"});
+  expect_error([&] { config({"model.sampling=all", "model.negatives=7"}); }, {"model.negatives", "has no effect here"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer
