@@ -84,7 +84,7 @@ class HostDistanceGradients {
     for (std::size_t r = 0; r < R; ++r) of_queries[i + r] = sum[r];
   }
   // The same for 1 to R queries.
-  template <std::size_t R, class... Rest>
+  template <std::size_t R>
   void add(std::size_t rows, std::size_t i, std::size_t begin, std::size_t end, std::vector<N> const& queries,
            std::vector<N> const& candidates, std::vector<N>& of_queries, std::vector<N>& of_candidates) const {
     if constexpr (R > 1) {
