@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# gpups_unity(target): with GPUPS_UNITY, a dozen sources of a folder are compiled together. This takes about half the
-# time, since their headers are read only once. Each source compiles alone too, and kernels always do.
+# gpups_unity(target): with GPUPS_UNITY, a dozen sources of a folder are compiled together, and the headers of the
+# standard library are parsed once for all of them. This takes about half the time. Each source compiles alone too, with
+# only what it includes, and kernels always do.
 set(GPUPS_UNITY_SOURCES 12)
+set(GPUPS_PARSED_ONCE <algorithm> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map> <memory>
+  <mutex> <optional> <set> <span> <string> <thread> <utility> <vector> <fmt/format.h>)
 
 function(gpups_unity target)
   if(NOT GPUPS_UNITY)
@@ -32,6 +35,8 @@ function(gpups_unity target)
       PROPERTIES UNITY_GROUP ${name}_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  list(TRANSFORM GPUPS_PARSED_ONCE REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>" OUTPUT_VARIABLE headers)
+  target_precompile_headers(${target} PRIVATE ${headers})
   # In a unity build, types of anonymous namespaces are still not visible in other objects.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()

@@ -2,8 +2,11 @@
 # UCX replaces mmap() as its library is loaded, and the thread sanitizer's programs crash at their first thread.
 set(test_environment "")
 set(test_runs 1)
-if(GPUPS_SANITIZE MATCHES thread)
-  set(test_environment UCX_MEM_EVENTS=no)
+if(GPUPS_SANITIZE)  # programs are several times slower
+  set(test_environment GPUPS_CASE_SEEDS=1 GPUPS_SIM_SEEDS=50)
+  if(GPUPS_SANITIZE MATCHES thread)
+    list(APPEND test_environment UCX_MEM_EVENTS=no)
+  endif()
 elseif(GPUPS_EMULATED)
   set(test_environment GPUPS_CASE_SEEDS=1)  # an emulated device is slow
   set(test_runs ${GPUPS_EMULATED_SEEDS})
