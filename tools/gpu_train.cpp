@@ -30,6 +30,7 @@
 #include "trainer/run_folder_lock.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
+#include "trainer/stopwatch.hpp"
 #include "trainer/task.hpp"
 #include "trainer/train.hpp"
 
@@ -41,6 +42,8 @@ namespace fs = std::filesystem;
 
 void run_train(tools::CommandLine const& line) {
   std::signal(SIGPIPE, SIG_IGN);  // training goes on if the reader of its output ends
+  trainer::Stopwatch total;
+  total.start();
   trainer::StopSignals const signals;
   tools::RankRunner ranks;
   std::optional<trainer::Config> config;
@@ -67,7 +70,9 @@ void run_train(tools::CommandLine const& line) {
       data = trainer::read_data(*config);
       trainer::require_memory_for(*config, *data, group, ranks_here);
     });
-    trainer::train(*config, *data, group, {.folder = folder, .resume = line.resume, .ranks_here = ranks_here});
+    trainer::train(
+        *config, *data, group,
+        {.folder = folder, .resume = line.resume, .ranks_here = ranks_here, .seconds_before = total.seconds()});
   });
 }
 

@@ -19,6 +19,7 @@
 #include "trainer/config_defaults.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/foreign_keys.hpp"
 #include "trainer/overloaded.hpp"
 #include "trainer/retired_keys.hpp"
 #include "trainer/task.hpp"
@@ -81,6 +82,7 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
   auto const elsewhere = std::find_if(fields().begin(), fields().end(), [&](Field const& f) { return f.key == key; });
   GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
                 origin.text, section, nearest_word(section, section_names()));
+  if (elsewhere == fields().end()) throw_if_foreign(section, key, origin.text);
   std::string const nearest = nearest_word(key, keys);
   constexpr std::size_t kTypos = 2;
   if (elsewhere != fields().end() && edit_distance(key, nearest) > kTypos) {

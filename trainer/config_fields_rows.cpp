@@ -61,7 +61,8 @@ std::vector<Field> optimizer_fields() {
           .range(0, 1e6)
           .only_if(kProximal)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>, "schedule of the learning rate")
+      FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>,
+                   "the learning rate over the run; linear, cosine: it falls to min_factor of its value")
           .one_of({"constant", "linear", "cosine"})
           .fixed_on_resume(),
       FieldBuilder("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>,

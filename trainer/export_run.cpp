@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -40,6 +41,20 @@ std::string lines_of(Dictionary const& names, std::vector<Key> const& keys) {
   return text;
 }
 
+// Returns the text of model.json: what the rows belong to, and the whole configuration.
+std::string description(SavedRun const& run) {
+  Config const& config = run.saved.config;
+  nlohmann::ordered_json json{
+      {"model", config.model.name}, {"steps", run.saved.state.clock}, {"dim", config.model.dim}};
+  if (config.data.reader == "text" || config.data.reader == "edges") {
+    json["window"] = config.model.window;
+  } else {
+    json["reciprocal"] = config.model.reciprocal;
+  }
+  json["configuration"] = resolved(config);
+  return json.dump(1) + "\n";
+}
+
 // Creates rows, with their initial values, for the keys from number `seen` on, which have none.
 void create_unseen(Store& store, TableId table, std::vector<Key> const& all, std::size_t seen) {
   std::vector<Key> const keys(all.begin() + static_cast<std::ptrdiff_t>(seen), all.end());
@@ -63,6 +78,7 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
     write_file(beside / "entities.tsv", lines_of(data.entities, data.entities.keys()));
     write_file(beside / "relations.tsv", lines_of(data.relations, data.relations.keys()));
     if (reciprocal) write_file(beside / "inverse_relations.tsv", lines_of(data.relations, inverses));
+    write_file(beside / "model.json", description(run));
   });
 }
 
@@ -75,6 +91,7 @@ void export_vectors(SavedRun const& run, fs::path const& folder, ModelFormat for
     return write_folder(folder, [&](fs::path const& beside) {
       session.store.export_rows(beside / "rows", array_format(format));
       write_file(beside / (names.kind() + "s.tsv"), lines_of(names, names.keys()));
+      write_file(beside / "model.json", description(run));
     });
   }
   Stream stream = session.store.make_stream();

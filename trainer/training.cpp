@@ -40,7 +40,9 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
       progress_(stderr, number(group.rank()) != 0),
       data_digest_(data.digest()),
       steps_per_epoch_(steps_in_epoch(data, config)),
-      end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_) {
+      end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_),
+      seconds_of_process_(options.seconds_before) {
+  total_.start();
   restore_or_begin(options, group);
   stream_.emplace(store().make_stream());
 }
@@ -109,8 +111,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                 state_.microbatches, store().ranks(), kNewRunMicrobatches));
   }
   MemoryPlan const plan = memory_plan(store().options().device);
+  progress_.print("memory:");
   for (std::string const& line : memory_text(plan, store().options().device, options.ranks_here)) {
-    progress_.print("memory: " + line);
+    progress_.print(line);
   }
   require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
   if (exists) trainer::wait_restore(*session_, latest->checkpoint);                  // before the first collective call

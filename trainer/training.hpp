@@ -78,11 +78,13 @@ class Training {
   std::optional<TraceWriter> trace_;  // with placement.trace_steps
   std::optional<Stream> stream_;      // for evaluation
   Stopwatch watch_;                   // training time, without the work between steps
+  Stopwatch total_;                   // all time since the constructor
   StageTimes stages_;
 
   IntervalStats since_report_;
   std::optional<double> loss_;   // of the last report
   double seconds_before_ = 0;    // training time before the resume
+  double seconds_of_process_;    // time of this process before the constructor
   double seconds_reported_ = 0;  // training time at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
   std::optional<Metrics> progressive_, valid_;

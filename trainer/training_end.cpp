@@ -27,9 +27,10 @@ bool Training::wait_finish() {
   }
   if (folder_) {
     folder_->write_summary(summary);
-    progress_.print(fmt::format("{} samples/s, training time {}; results in {}",
+    progress_.print(fmt::format("{} samples/s; training took {}, this process {} in all; results in {}",
                                 short_count(summary.at("samples_per_s").get<double>()),
-                                short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
+                                short_time(summary.at("train_seconds").get<double>()),
+                                short_time(seconds_of_process_ + total_.seconds()), folder_->path().string()));
   }
   if (stopped_) {
     progress_.print(fmt::format("stopped at step {} by a signal; resume with --resume --run {}", state_.clock,

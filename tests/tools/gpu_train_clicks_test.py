@@ -173,7 +173,7 @@ class Clicks(unittest.TestCase):
                 given.remove("train.epochs=1")
                 (self.folder / "run.toml").write_text(CONFIG.replace("epochs = 2\n", ""))
             summary, output = self.train(*given, *settings, name=f"planned{number}")
-            planned = float(re.search(r"memory: +([0-9.]+) MiB  total on the host", output)[1])
+            planned = float(re.search(r"^ +([0-9.]+) MiB  total on the host", output, re.MULTILINE)[1])
             taken = summary["peak_memory"]["process"] / 2**20
             self.assertGreater(taken, 150)
             self.assertGreater(planned, .7 * (taken - 40), output)

@@ -85,6 +85,9 @@ class UnseenEntities(unittest.TestCase):
                 subprocess.run([PROGRAM, "export", run, exported, "--format", "npy"], check=True)
                 summary = json.loads((run / "summary.json").read_text())
                 found = summary["test"]
+                description = json.loads((exported / "model.json").read_text())
+                self.assertEqual([description[name] for name in ("model", "dim", "steps", "reciprocal")],
+                                 ["distmult", 12, summary["steps"], reciprocal])
                 [entities] = read_table(exported, "entities", "entities.tsv")
                 files = ["relations.tsv", "inverse_relations.tsv"] if reciprocal else ["relations.tsv"]
                 relations, *inverses = read_table(exported, "relations", *files)

@@ -140,6 +140,8 @@ TEST(Config, RejectsInvalidOverrides) {
   expect_error([] { parse("", {"dim=3"}); }, {"section.key=value"});
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
+  expect_error([] { parse("", {"model.KvsAll=true"}); }, {"did you mean model.sampling = \"all\""});
+  expect_error([] { parse("", {"train.embedding_dim=3"}); }, {"'embedding_dim' in [train]", "did you mean model.dim?"});
   expect_error([] { parse("", {"model.dim=three"}); },
                {"--set model.dim=three: model.dim is 'three' (the key needs an integer): write an integer"});
   expect_error([] { parse("", {"model.dim="}); }, {"model.dim is empty", "an integer"});

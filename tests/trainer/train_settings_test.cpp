@@ -172,6 +172,15 @@ TEST_F(TrainTest, ReportSettingsChangeTheNumberOfReports) {
   EXPECT_EQ(lines("without", "valid").size(), 0U);
 }
 
+// The graph has 120 entities.
+TEST_F(TrainTest, MoreNegativesThanEntitiesAreAnError) {
+  test::expect_error(
+      [&] {
+        run("many", {"train.steps=1", "model.negatives=121"});
+      },
+      {"model.negatives is 121", "120 entities", "set at most 120"});
+}
+
 // A run that ends with an error leaves the last checkpoint that was saved.
 TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000",

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/check.hpp"
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/evaluate.hpp"
 #include "trainer/graph/key_names.hpp"
@@ -38,6 +39,17 @@ Vocabulary vocabulary(Dataset const& data, bool reciprocal, Placement const* pla
   return all;
 }
 
+// Throws Error if the configuration asks for more negatives than there are entities.
+GraphModelOptions checked_model_options(Config const& config, std::int64_t schedule_steps, Dataset const& data) {
+  bool const draws = config.model.sampling != "all";
+  std::size_t const entities = data.entities.size();
+  GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.model.negatives) <= entities,
+                "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}, or "
+                "model.sampling = \"all\" without model.negatives",
+                config.model.negatives, entities, entities);
+  return graph_model_options(config, schedule_steps);
+}
+
 class GraphStep : public TaskStep {
  public:
   // gradients: reused in each step.
@@ -62,7 +74,7 @@ class GraphTask : public Task {
   GraphTask(GraphData const& data, Config const& config, TaskContext const& context)
       : data_(data.dataset()),
         reciprocal_(config.model.reciprocal),
-        model_(make_graph_model(graph_model_options(config, context.schedule_steps),
+        model_(make_graph_model(checked_model_options(config, context.schedule_steps, data_),
                                 vocabulary(data_, reciprocal_, context.placement.get()))),
         options_(evaluate_options(config)) {}
 
@@ -130,7 +142,7 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   std::size_t const entities = data.entities.size(), relations = copies * data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
   auto const model =
-      make_graph_model(graph_model_options(config, 1), vocabulary(data, config.model.reciprocal, nullptr));
+      make_graph_model(checked_model_options(config, 1, data), vocabulary(data, config.model.reciprocal, nullptr));
   auto const tables = model->tables();
   GraphModel::Sizes const sizes = model->sizes_of(copies * step.samples, step.microbatches);
   std::string const settings = "model.negatives";
