@@ -95,7 +95,8 @@ GOALS = [
          ".187 with the same settings, in seven times the time)", words,
          {"accuracy of analogies": at_least(.18), "seconds": reported()}),
     Goal("nodes", "Wikipedia's network, examples/configs/nodes.toml, three seeds, half of the labels: micro-F1 of .66 "
-         "(DeepWalk publishes .669 and .560; random halves differ by .01)", nodes, {"micro-F1": at_least(.66), "macro-F1": reported()}),
+         "(DeepWalk publishes .669 and .560; random halves differ by .01)", nodes,
+         {"micro-F1": at_least(.66), "macro-F1": reported()}),
     Goal("ratings", "MovieLens 100K, the five folds, examples/configs/ratings.toml, three seeds: RMSE at most .925 "
          "(Surprise publishes .934 for its SVD)", ratings,
          {"RMSE, mean of five folds": at_most(.925), **{f"RMSE, u{fold}": reported() for fold in FOLDS}}),
