@@ -47,7 +47,7 @@ def lose(bench):
     with bench.on_cores():
         for outcome in losses.all_losses(program):
             outcomes.append(outcome)
-            if outcome.problems or outcome.late_s() > SLACK_S:
+            if outcome.problems or outcome.aborted_by_ucx or outcome.late_s() > SLACK_S:
                 print(f"          {outcome.line()}\n{outcome.output}", end="", flush=True)
     return outcomes
 
@@ -56,7 +56,8 @@ def faults(bench):
     outcomes = lose(bench)
     seconds = {way: [outcome.late_s() for outcome in outcomes if outcome.way == way.name] for way in losses.WAYS}
     return {"losses": [len(outcomes)],
-            "losses without all errors": [sum(bool(outcome.problems) for outcome in outcomes)],
+            "losses without all errors": [
+                sum(bool(outcome.problems or outcome.aborted_by_ucx) for outcome in outcomes)],
             "seconds after a kill, four hosts": seconds[losses.KILL_OF_HOST],
             "seconds after a kill, one host": seconds[losses.KILL],
             "seconds over the timeout after a cut": seconds[losses.CUT],

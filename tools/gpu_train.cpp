@@ -72,7 +72,7 @@ void run_train(tools::CommandLine const& line) {
     });
     trainer::train(
         *config, *data, group,
-        {.folder = folder, .resume = line.resume, .ranks_here = ranks_here, .seconds_before = total.seconds()});
+        {.folder = folder, .resume = line.resume, .ranks_here = ranks_here, .seconds_of_process = total.seconds()});
   });
 }
 

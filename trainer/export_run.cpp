@@ -44,14 +44,10 @@ std::string lines_of(Dictionary const& names, std::vector<Key> const& keys) {
 // Returns the text of model.json: what the rows belong to, and the whole configuration.
 std::string description(SavedRun const& run) {
   Config const& config = run.saved.config;
-  nlohmann::ordered_json json{
-      {"model", config.model.name}, {"steps", run.saved.state.clock}, {"dim", config.model.dim}};
-  if (config.data.reader == "text" || config.data.reader == "edges") {
-    json["window"] = config.model.window;
-  } else {
-    json["reciprocal"] = config.model.reciprocal;
-  }
-  json["configuration"] = resolved(config);
+  nlohmann::ordered_json const json{{"model", config.model.name},
+                                    {"steps", run.saved.state.clock},
+                                    {"dim", config.model.dim},
+                                    {"configuration", resolved(config)}};
   return json.dump(1) + "\n";
 }
 

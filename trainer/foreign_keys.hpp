@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of settings in other projects, for error messages with the name here. Included by config.cpp only.
+// Names of settings in other projects, for error messages with the name here.
 #pragma once
 
 #include <cctype>
@@ -15,8 +15,8 @@ struct ForeignKey {
   std::string_view there, here;
 };
 
-// LibKGE, DGL-KE, PyKEEN, Surprise, implicit, gensim, word2vec, FuxiCTR and Keras; in small letters, without '_' and
-// '-'.
+// LibKGE, DGL-KE, PyKEEN, Surprise, implicit, gensim, word2vec, FuxiCTR, RecBole and Keras; in small letters, without
+// '_' and '-'.
 inline constexpr ForeignKey kForeignKeys[] = {
     {"1vsall", "model.sampling = \"all\""},
     {"alpha", "optimizer.learning_rate"},
@@ -66,7 +66,7 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"size", "model.dim"},
     {"validevery", "train.validate_every"},
     {"vectorsize", "model.dim"},
-    {"walksnumber", "model.walks"},
+    {"walknumber", "model.walks"},
     {"weightdecay", "optimizer.l2"},
 };
 

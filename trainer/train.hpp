@@ -12,10 +12,10 @@ namespace gpups::trainer {
 
 // Options of a run that are not in its configuration.
 struct TrainOptions {
-  std::filesystem::path folder;  // of the run
-  bool resume = false;           // resume from the checkpoint in the folder, if there is one
-  int ranks_here = 1;            // number of ranks of this process, which share its memory
-  double seconds_before = 0;     // time of this process before train(), for the total that is printed at the end
+  std::filesystem::path folder;   // of the run
+  bool resume = false;            // resume from the checkpoint in the folder, if there is one
+  int ranks_here = 1;             // number of ranks of this process, which share its memory
+  double seconds_of_process = 0;  // time of this process before train(), for the total that is printed at the end
 };
 
 // Throws Error if the tasks of all ranks of this process need more memory than is free. Call it once in a process,

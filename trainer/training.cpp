@@ -41,7 +41,7 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
       data_digest_(data.digest()),
       steps_per_epoch_(steps_in_epoch(data, config)),
       end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_),
-      seconds_of_process_(options.seconds_before) {
+      seconds_of_process_(options.seconds_of_process) {
   total_.start();
   restore_or_begin(options, group);
   stream_.emplace(store().make_stream());

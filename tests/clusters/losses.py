@@ -121,7 +121,7 @@ def lose_in_time(outcome, job, network, way, moment_s):
     reporters = way.reporters(victim)
     job.wait(WITHIN_S, but=set(range(RANKS)) - set(reporters))
     outcome.ended_s = round(time.monotonic() - begin, 3)
-    judged = [judge(outcome, job, rank, begin) for rank in reporters]
+    judged = [judge(outcome, job, rank, begin, way.by_network) for rank in reporters]
     outcome.reported_s = [seconds for seconds in judged if seconds is not None]
     if not outcome.reported_s:
         outcome.problems.append("UCX has ended all ranks that had to report the loss")
@@ -133,10 +133,10 @@ def lose_in_time(outcome, job, network, way, moment_s):
         outcome.problems.append(f"rank {victim}, which was lost, ended with status {code}")
 
 
-def judge(outcome, job, rank, begin):
+def judge(outcome, job, rank, begin, by_network):
     """Returns the seconds at which a rank that has ended reported the loss; None if UCX has ended it. Adds problems to
     the outcome."""
-    if job.codes()[rank] == -signal.SIGABRT and ABORTED_BY_UCX.search(job.output(rank)):
+    if by_network and job.codes()[rank] == -signal.SIGABRT and ABORTED_BY_UCX.search(job.output(rank)):
         outcome.aborted_by_ucx += 1
         return None
     if (code := job.codes()[rank]) != LOST:

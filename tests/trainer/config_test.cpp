@@ -15,6 +15,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/foreign_keys.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -142,6 +143,11 @@ TEST(Config, RejectsInvalidOverrides) {
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
   expect_error([] { parse("", {"model.KvsAll=true"}); }, {"did you mean model.sampling = \"all\""});
   expect_error([] { parse("", {"train.embedding_dim=3"}); }, {"'embedding_dim' in [train]", "did you mean model.dim?"});
+  for (auto const& [there, here] : kForeignKeys) {
+    std::string_view const name = here.substr(0, here.find(' '));
+    EXPECT_TRUE(std::any_of(fields().begin(), fields().end(), [name](Field const& f) { return f.name() == name; }))
+        << there;
+  }
   expect_error([] { parse("", {"model.dim=three"}); },
                {"--set model.dim=three: model.dim is 'three' (the key needs an integer): write an integer"});
   expect_error([] { parse("", {"model.dim="}); }, {"model.dim is empty", "an integer"});

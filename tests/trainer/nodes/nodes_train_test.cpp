@@ -128,6 +128,7 @@ TEST_F(NodesTrainTest, ExportsFilesOfWord2vec) {
 
   // The same rows as in an export of arrays, by key.
   std::filesystem::path const arrays = exported("arrays", ModelFormat::kFlat);
+  EXPECT_TRUE(std::filesystem::exists(arrays / "model.json"));
   std::ifstream names(arrays / "nodes.tsv");
   std::map<std::uint64_t, std::string> by_key;
   for (std::string line; std::getline(names, line);) {
