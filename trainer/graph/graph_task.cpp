@@ -44,8 +44,7 @@ GraphModelOptions checked_model_options(Config const& config, std::int64_t sched
   bool const draws = config.model.sampling != "all";
   std::size_t const entities = data.entities.size();
   GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.model.negatives) <= entities,
-                "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}, or "
-                "model.sampling = \"all\" without model.negatives",
+                "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}",
                 config.model.negatives, entities, entities);
   return graph_model_options(config, schedule_steps);
 }
