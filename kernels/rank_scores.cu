@@ -12,7 +12,8 @@ void run(Exec<S> ex, RankScores const& r) {
   std::size_t const tiles = rank_tiles(r.scores.columns());
   each_row(ex, r.targets.size() * tiles, [r, tiles] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::size_t const query = i / tiles, tile = i % tiles;
-    float const* const scores = r.scores.row(query);
+    std::size_t const row = r.rows.empty() ? query : r.rows[query];
+    float const* const scores = r.scores.row(row);
     float const target = scores[r.targets[query]];
     std::uint32_t better = 0, equal = 0;
     if (tile + 1 < tiles) {
@@ -23,9 +24,9 @@ void run(Exec<S> ex, RankScores const& r) {
           static_cast<std::uint32_t>(lanes.sum(n, [=](std::size_t j) { return begin[j] <= target ? 0.0F : 1.0F; }));
       equal = static_cast<std::uint32_t>(lanes.sum(n, [=](std::size_t j) { return begin[j] == target ? 1.0F : 0.0F; }));
     } else {
-      for (std::size_t k = r.known_offsets[query]; k < r.known_offsets[query + 1]; k += kRankTileColumns) {
+      for (std::size_t k = r.known_offsets[row]; k < r.known_offsets[row + 1]; k += kRankTileColumns) {
         std::uint32_t const* const known = r.known.data() + k;
-        std::size_t const left = r.known_offsets[query + 1] - k;
+        std::size_t const left = r.known_offsets[row + 1] - k;
         std::size_t const n = left < kRankTileColumns ? left : kRankTileColumns;
         better += static_cast<std::uint32_t>(
             lanes.sum(n, [=](std::size_t j) { return scores[known[j]] <= target ? 0.0F : 1.0F; }));

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the scores of a row that are better than the score of its target, or equal to it. Reads each score twice, the
-// second time from cache: 4 bytes per score.
+// Counts the scores of a row that are better than the score of a target in it, or equal to it. Reads each score twice,
+// the second time from cache: 4 bytes per score.
 #pragma once
 
 #include "gpups/array.hpp"
 
 namespace gpups::kernels {
 
-// NaN counts as better than every score, itself included, so that a model whose scores are NaN ranks last.
+// A target is equal to itself, unless it is among the columns that do not count. NaN counts as better than every score,
+// itself included, so that a model whose scores are NaN ranks last.
 struct RankScores {
-  MatrixView<float const> scores;             // (queries, columns)
+  MatrixView<float const> scores;             // (rows, columns)
   View<std::uint32_t const> targets;          // (queries), < columns
-  View<std::uint32_t const> known_offsets{};  // (queries + 1), into `known`
-  View<std::uint32_t const> known{};          // distinct columns that a query does not count; its target is one of them
+  View<std::uint32_t const> rows{};           // (queries): the row of each query; empty: query i has row i
+  View<std::uint32_t const> known_offsets{};  // (rows + 1), into `known`
+  View<std::uint32_t const> known{};          // distinct columns that the queries of a row do not count
   // (queries, rank_tiles(columns)): the counts of each tile of the columns; the last element counts the known columns.
   // So the count of a query is the sum of all elements but the last, minus the last.
   View<std::uint32_t> better{};

@@ -224,6 +224,7 @@ void set_defaults(Config& config, Given const& given) {
   set_default("optimizer.l2", config.optimizer.l2, defaults.optimizer.l2);
   set_default("optimizer.learning_rate", config.optimizer.learning_rate, defaults.optimizer.learning_rate);
   set_default("train.batch_size", config.train.batch_size, defaults.train.batch_size);
+  set_default("eval.hits", config.eval.hits, defaults.eval.hits);
   set_default("train.epochs", config.train.epochs, defaults.train.epochs);
   set_default_init(config.model, defaults.model);
   set_default("model.init", config.model.init, defaults.model.init);
@@ -362,7 +363,7 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
                 "second to the first): set dense.initial_density to at least dense.density, or dense.warmup_steps = 0",
                 name, config.dense.density, config.dense.initial_density);
   GPUPS_REQUIRE(!config.eval.hits.empty(),
-                "{}: eval.hits is empty (no Hits@k would be reported): add a k, for example 10", name);
+                "{}: eval.hits is empty (no quality would be reported): add a k, for example 10", name);
   return config;
 }
 

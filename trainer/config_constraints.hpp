@@ -19,14 +19,14 @@ inline bool has_rows(Config const& c) { return c.model.name != "logistic"; }
 inline bool has_deep(Config const& c) { return is(c.model.name, {"deepfm", "dlrm", "dcnv2"}); }
 inline bool is_wide(ModelConfig const& m) { return m.wide || is(m.name, {"logistic", "fm", "deepfm"}); }
 // Readers that hold out samples of data.train if data.valid or data.test is empty.
-inline bool is_cut(Config const& c) { return is(c.data.reader, {"clicks", "ratings"}); }
+inline bool is_cut(Config const& c) { return is(c.data.reader, {"clicks", "ratings", "interactions"}); }
 inline bool is_graph(Config const& c) { return is(c.data.reader, {"triples", "wordnet"}); }
 inline bool has_dense(Config const& c) { return c.data.reader == "clicks"; }
 
 inline Constraint const kLines{[](Config const& c) {
-                                 return !is(c.data.reader, {"wordnet", "text"});
+                                 return !is(c.data.reader, {"wordnet", "text", "interactions"});
                                },
-                               "data.reader = \"wordnet\" and \"text\" have no bad lines"};
+                               "data.reader = \"wordnet\", \"text\" and \"interactions\" have no bad lines"};
 inline Constraint const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; },
                                "data.reader is \"wordnet\""};
 inline Constraint const kValidShare{
@@ -35,11 +35,12 @@ inline Constraint const kValidShare{
 inline Constraint const kTestShare{
     [](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.test.empty()); },
     "data.test has the samples, or data.reader holds none out"};
-inline Constraint const kDrawn{[](Config const& c) {
-                                 bool const cut = c.data.valid.empty() || c.data.test.empty();
-                                 return c.data.reader == "wordnet" || (c.data.reader == "ratings" && cut);
-                               },
-                               "no samples are held out at random"};
+inline Constraint const kDrawn{
+    [](Config const& c) {
+      bool const cut = c.data.valid.empty() || c.data.test.empty();
+      return c.data.reader == "wordnet" || (is(c.data.reader, {"ratings", "interactions"}) && cut);
+    },
+    "no samples are held out at random"};
 inline Constraint const kClicks{[](Config const& c) { return c.data.reader == "clicks"; },
                                 "only data.reader = \"clicks\" uses it"};
 inline Constraint const kGraphs{is_graph, "only knowledge graphs use it: data.reader = \"triples\" or \"wordnet\""};
@@ -47,6 +48,9 @@ inline bool is_text(Config const& c) { return c.data.reader == "text"; }
 inline Constraint const kTexts{is_text, "only data.reader = \"text\" uses it"};
 inline bool is_network(Config const& c) { return c.data.reader == "edges"; }
 inline Constraint const kNetworks{is_network, "only data.reader = \"edges\" uses it"};
+inline bool has_interactions(Config const& c) { return c.data.reader == "interactions"; }
+inline Constraint const kRanked{[](Config const& c) { return is_graph(c) || has_interactions(c); },
+                                "only knowledge graphs and interactions are ranked"};
 inline Constraint const kSkipGram{[](Config const& c) { return is_text(c) || is_network(c); },
                                   "only model.name = \"skip_gram\" uses it"};
 inline Constraint const kHeldOut{[](Config const& c) {
@@ -57,12 +61,14 @@ inline Constraint const kAnalogies{
     [](Config const& c) { return is_text(c) && !(c.data.valid.empty() && c.data.test.empty()); },
     "only data.reader = \"text\" with data.valid or data.test uses it"};
 inline Constraint const kDrawsNegatives{
-    [](Config const& c) { return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c); },
-    "only knowledge graphs that draw negatives, texts and networks use it"};
+    [](Config const& c) {
+      return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c) || has_interactions(c);
+    },
+    "only knowledge graphs that draw negatives, texts, networks and interactions use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
                                  "only click data and texts use it"};
 inline Constraint const kOwnNegatives{
-    [](Config const& c) { return kDrawsNegatives.in(c) && (!is_graph(c) || c.model.sampling == "triple"); },
+    [](Config const& c) { return kSkipGram.in(c) || (is_graph(c) && c.model.sampling == "triple"); },
     "only knowledge graphs with model.sampling = \"triple\", texts and networks use it"};
 inline Constraint const kTranslations{[](Config const& c) { return c.model.name == "transe"; },
                                       "only model.name = \"transe\" uses it"};
@@ -73,7 +79,9 @@ inline Constraint const kMargins{
     "only model.name = \"transe\" or \"rotate\" uses it, and model.loss = \"softmax\" does not depend on it"};
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
-inline Constraint const kPlaced{[](Config const& c) { return is_graph(c) || c.data.reader == "ratings"; },
+inline Constraint const kPlaced{[](Config const& c) {
+                                  return is_graph(c) || is(c.data.reader, {"ratings", "interactions"});
+                                },
                                 "click data, texts and networks have no placement by a partition"};
 inline Constraint const kLocalNegatives{
     [](Config const& c) { return is_graph(c) && kDrawsNegatives.in(c) && c.placement.initial == "graph"; },

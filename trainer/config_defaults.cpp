@@ -30,6 +30,16 @@ Config rating_defaults() {
   return defaults;
 }
 
+Config interaction_defaults() {
+  Config defaults = rating_defaults();
+  defaults.model.name = "bpr";
+  defaults.model.dim = 64;
+  defaults.model.negatives = 8;
+  defaults.optimizer.l2 = 1e-5;
+  defaults.eval.hits = {20};
+  return defaults;
+}
+
 // The settings of word2vec, except that a group of words shares its negatives.
 Config text_defaults() {
   Config defaults;
@@ -58,6 +68,7 @@ Config network_defaults() {
 Config defaults_for(std::string const& reader) {
   if (reader == "clicks") return click_defaults();
   if (reader == "ratings") return rating_defaults();
+  if (reader == "interactions") return interaction_defaults();
   if (reader == "text") return text_defaults();
   if (reader == "edges") return network_defaults();
   return {};

@@ -30,8 +30,10 @@ std::vector<Field> model_fields() {
           .range(0, 1e6)
           .only_if(kWeighted)
           .fixed_on_resume(),
-      FieldBuilder("model", "negatives", kModel<&M::negatives>,
-                   "negatives for the subject, and the same number for the object; in texts and walks: for each word")
+      FieldBuilder(
+          "model", "negatives", kModel<&M::negatives>,
+          "negatives for the subject, and the same number for the object; in texts and walks: for each word; of "
+          "interactions: for each")
           .range(1, 1 << 20)
           .only_if(kDrawsNegatives)
           .fixed_on_resume(),

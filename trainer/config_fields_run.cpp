@@ -103,7 +103,9 @@ std::vector<Field> eval_fields() {
                    "spread: triples evenly spaced in the split; first: its first triples")
           .one_of({"spread", "first"})
           .only_if(kSampled),
-      FieldBuilder("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32).only_if(kGraphs),
+      FieldBuilder("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k, or of recall@k and ndcg@k")
+          .range(1, kMost32)
+          .only_if(kRanked),
       FieldBuilder("eval", "words_max", kEval<&EvalConfig::words_max>,
                    "number of most frequent words among which analogies are answered")
           .range(4, kMost32)

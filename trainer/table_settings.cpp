@@ -122,4 +122,15 @@ Schedule schedule(OptimizerConfig const& o, std::int64_t run_steps) {
           .min_factor = static_cast<float>(o.min_factor)};
 }
 
+TableOptions vector_table(Config const& config, std::string const& name, std::size_t dim, std::size_t rows,
+                          std::int64_t run_steps) {
+  return {.name = name,
+          .dim = dim,
+          .initializer = initializer(config.model),
+          .optimizer = row_optimizer(config.optimizer),
+          .schedule = schedule(config.optimizer, run_steps),
+          .expected_rows = rows,
+          .value_type = row_value_type(config.model)};
+}
+
 }  // namespace gpups::trainer

@@ -2,6 +2,8 @@
 // Converts a configuration to the options of the store, its tables and dense layers.
 #pragma once
 
+#include <string>
+
 #include "gpups/table.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "trainer/config.hpp"
@@ -21,5 +23,10 @@ DenseAllreduceOptions dense_allreduce_options(DenseConfig const& dense);
 
 // run_steps: the end of the schedule if optimizer.total_steps is 0.
 Schedule schedule(OptimizerConfig const& optimizer, std::int64_t run_steps);
+
+// Returns a table of vectors with the settings of [model] and [optimizer]. rows: their expected number. run_steps: see
+// schedule().
+TableOptions vector_table(Config const& config, std::string const& name, std::size_t dim, std::size_t rows,
+                          std::int64_t run_steps);
 
 }  // namespace gpups::trainer

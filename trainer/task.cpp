@@ -10,6 +10,7 @@
 #include "trainer/click/click_models.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/reader.hpp"
+#include "trainer/interactions/interaction_data.hpp"
 #include "trainer/nodes/node_data.hpp"
 #include "trainer/ratings/factor_tables.hpp"
 #include "trainer/ratings/rating_data.hpp"
@@ -40,6 +41,7 @@ std::vector<TaskKind> const& kinds() {
        rating_model_names(),
        read_rating_data,
        [](Config const& config) { return ModelShape{.widest_row = factor_dim(config.model)}; }},
+      {{"interactions"}, recommender_model_names(), read_interaction_data, vector_shape},
       {{"text"}, skip_gram_model_names(), read_word_data, vector_shape},
       {{"edges"}, skip_gram_model_names(), read_node_data, vector_shape},
   };

@@ -12,12 +12,6 @@
 namespace gpups::trainer {
 namespace {
 
-// Returns the number of queries in a block: their scores take about 64 MiB. It depends on the data only, so a block is
-// the same matrix product for every number of ranks.
-std::size_t block_queries(std::size_t entities) {
-  return std::clamp<std::size_t>((std::size_t{16} << 20) / std::max<std::size_t>(entities, 1), 16, 1024);
-}
-
 std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions const& options) {
   std::size_t const most = options.samples_max;
   std::size_t const count = most == 0 ? triples.size() : std::min(most, triples.size());
@@ -31,7 +25,7 @@ std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions cons
 std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOptions const& options,
                           std::size_t ranks) {
   std::size_t const queries = options.samples_max == 0 ? triples : std::min(options.samples_max, triples);
-  std::size_t const block = block_queries(entities), blocks = (queries + block - 1) / block;
+  std::size_t const block = score_rows_at_once(entities), blocks = (queries + block - 1) / block;
   return std::min(block, queries) * row_stride(entities) * sizeof(float) * std::min(blocks, ranks) / ranks;
 }
 
@@ -61,7 +55,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
 
   std::vector<Triple> const triples = sample(split, options_);
   RankingSums sums(options_.hits);
-  std::size_t const block = block_queries(entities.rows());
+  std::size_t const block = score_rows_at_once(entities.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * block < triples.size(); b += ranks) {
     store.throw_if_failed();  // checked here because a block takes long
@@ -77,7 +71,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
 
 void Evaluator::rank(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
                      std::span<Triple const> triples, RankingSums& sums) const {
-  std::size_t const block = block_queries(entities.rows());
+  std::size_t const block = score_rows_at_once(entities.rows());
   for (std::size_t first = 0; first < triples.size(); first += block) {
     auto const some = triples.subspan(first, std::min(block, triples.size() - first));
     rank_side(stream, entities, relations, some, true, sums);

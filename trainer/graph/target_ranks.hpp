@@ -12,16 +12,21 @@ namespace gpups::trainer {
 // The answers of queries: columns of the scores.
 struct QueryTargets {
   std::vector<std::uint32_t> targets;     // of each query
-  std::vector<std::uint32_t> left_out;    // distinct columns that a query does not count; its target is one of them
-  std::vector<std::uint32_t> offsets{0};  // (queries + 1), into left_out
+  std::vector<std::uint32_t> rows{};      // of scores, for each query; empty: query i has row i
+  std::vector<std::uint32_t> left_out;    // distinct columns that the queries of a row do not count
+  std::vector<std::uint32_t> offsets{0};  // (rows + 1), into left_out
 };
 
-// The counts of a query.
+// Returns how many rows of scores are computed together: they take about 64 MiB. It depends on the data only, so a
+// block is the same matrix product for every number of ranks.
+std::size_t score_rows_at_once(std::size_t columns);
+
+// The counts of a query. A target is equal to itself, unless it is left out.
 struct TargetRank {
   std::uint64_t better, equal;
 };
 
-// scores: (queries, columns), on the device of `stream`. Blocks.
+// scores: (rows, columns), on the device of `stream`. Blocks.
 std::vector<TargetRank> wait_target_ranks(Stream& stream, MatrixView<float const> scores, QueryTargets const& queries);
 
 }  // namespace gpups::trainer

@@ -11,16 +11,9 @@ std::size_t factor_dim(ModelConfig const& model) {
 
 std::vector<TableOptions> factor_tables(Config const& config, std::size_t rows, std::size_t columns,
                                         std::int64_t schedule_steps) {
-  auto const table = [&](char const* name, std::size_t expected) {
-    return TableOptions{.name = name,
-                        .dim = factor_dim(config.model),
-                        .initializer = initializer(config.model),
-                        .optimizer = row_optimizer(config.optimizer),
-                        .schedule = schedule(config.optimizer, schedule_steps),
-                        .expected_rows = expected,
-                        .value_type = row_value_type(config.model)};
-  };
-  return {table("rows", rows), table("columns", columns)};
+  std::size_t const dim = factor_dim(config.model);
+  return {vector_table(config, "rows", dim, rows, schedule_steps),
+          vector_table(config, "columns", dim, columns, schedule_steps)};
 }
 
 }  // namespace gpups::trainer

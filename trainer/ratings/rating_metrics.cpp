@@ -7,12 +7,6 @@
 
 namespace gpups::trainer {
 
-void ErrorSum::add(double x) {
-  double const most = 0x1p32, some = x < most ? x : most, floor = std::floor(some);
-  whole += static_cast<std::int64_t>(floor);
-  rest += static_cast<std::int64_t>((some - floor) * 0x1p30);
-}
-
 void RatingSums::add(double error) {
   ++ratings_;
   squares_.add(error * error);
@@ -23,7 +17,7 @@ Metrics RatingSums::wait_metrics(Store& store) const {
   std::int64_t sums[] = {ratings_, squares_.whole, squares_.rest, distances_.whole, distances_.rest};
   store.wait_allreduce(sums);
   auto const ratings = static_cast<double>(sums[0]);
-  double const mse = ErrorSum{sums[1], sums[2]}.total() / ratings, mae = ErrorSum{sums[3], sums[4]}.total() / ratings;
+  double const mse = ExactSum{sums[1], sums[2]}.total() / ratings, mae = ExactSum{sums[3], sums[4]}.total() / ratings;
   return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},
           .text = fmt::format("mse {:.4g}  rmse {:.4g}  mae {:.4g}", mse, std::sqrt(mse), mae),
           .quality = 1 / (1 + mse)};  // positive, and larger for smaller errors

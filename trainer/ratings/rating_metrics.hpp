@@ -5,18 +5,10 @@
 #include <cstdint>
 #include <span>
 
+#include "trainer/exact_sum.hpp"
 #include "trainer/task.hpp"
 
 namespace gpups::trainer {
-
-// A sum of non-negative numbers. It is kept as integers, so it does not depend on the order of the numbers: whole
-// units, and fractions in units of 2^-30. NaN and numbers above 2^32 count as 2^32.
-struct ErrorSum {
-  std::int64_t whole = 0, rest = 0;
-
-  void add(double x);
-  double total() const { return static_cast<double>(whole) + static_cast<double>(rest) * 0x1p-30; }
-};
 
 // Sums of the errors of this rank's predictions.
 class RatingSums {
@@ -28,7 +20,7 @@ class RatingSums {
 
  private:
   std::int64_t ratings_ = 0;
-  ErrorSum squares_, distances_;
+  ExactSum squares_, distances_;
 };
 
 }  // namespace gpups::trainer

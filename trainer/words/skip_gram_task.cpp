@@ -86,17 +86,11 @@ SkipGramOptions skip_gram_options(Config const& config) {
 
 std::vector<TableOptions> skip_gram_tables(Config const& config, std::string const& name, std::size_t rows,
                                            std::int64_t schedule_steps) {
-  auto const table = [&](std::string const& of, Initializer const& initial) {
-    return TableOptions{.name = of,
-                        .dim = static_cast<std::size_t>(config.model.dim),
-                        .initializer = initial,
-                        .optimizer = row_optimizer(config.optimizer),
-                        .schedule = schedule(config.optimizer, schedule_steps),
-                        .expected_rows = rows,
-                        .value_type = row_value_type(config.model)};
-  };
-  // Contexts start at 0, as in word2vec, so that the first gradients of words come from their neighbours.
-  return {table(name, initializer(config.model)), table("contexts", {Initializer::Kind::kConstant, 0})};
+  auto const dim = static_cast<std::size_t>(config.model.dim);
+  TableOptions contexts = vector_table(config, "contexts", dim, rows, schedule_steps);
+  // They start at 0, as in word2vec, so that the first gradients of words come from their neighbours.
+  contexts.initializer = {Initializer::Kind::kConstant, 0};
+  return {vector_table(config, name, dim, rows, schedule_steps), contexts};
 }
 
 void add_skip_gram(MemoryPlan& plan, Config const& config, std::vector<TableOptions> const& tables, std::size_t groups,

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all models of implicit feedback share: the tables "users" and "items", whose dot products are scores, and the
+// evaluation.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/interactions/interaction_set.hpp"
+#include "trainer/interactions/recommendation_metrics.hpp"
+#include "trainer/task.hpp"
+
+namespace gpups::trainer {
+
+inline constexpr TableId kUsersTable{0}, kItemsTable{1};
+
+// Returns the tables, in the order of their ids. schedule_steps: see TaskContext.
+std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config const& config,
+                                             std::int64_t schedule_steps);
+
+// The task of one rank, without its steps.
+class Recommender : public Task {
+ public:
+  // `set` must outlive this object. schedule_steps: see TaskContext.
+  Recommender(InteractionSet const& set, Config const& config, std::int64_t schedule_steps);
+
+  std::vector<TableOptions> tables() const override { return tables_; }
+  // Ranks the whole catalogue for each user of the split, by the model and by popularity.
+  Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
+
+ protected:
+  InteractionSet const& set() const { return set_; }
+
+ private:
+  RecommendationMetrics const& wait_popularity(Stream& stream, Store& store, std::string const& split);
+
+  InteractionSet const& set_;
+  std::vector<TableOptions> tables_;
+  std::vector<std::int64_t> ks_;
+  std::map<std::string, RecommendationMetrics> popularity_;  // by split, once computed
+};
+
+}  // namespace gpups::trainer
