@@ -32,6 +32,7 @@ BatchSampler::BatchSampler(std::uint64_t samples, BatchOptions const& options)
                          .block_samples = 1}) {
   GPUPS_ASSERT(samples > 0 && options.batch_size > 0 && number(options.rank) < options.ranks);
   GPUPS_ASSERT(options.placement == nullptr || options.placement->parts() == options.microbatches);
+  GPUPS_ASSERT(options.shuffled || (!options.same_batches && options.placement == nullptr));
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
       "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some ranks would have none): "
@@ -58,7 +59,11 @@ std::vector<std::uint64_t> BatchSampler::samples_of(Clock clock, std::uint32_t f
   std::uint64_t const begin = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size;
   if (options_.placement == nullptr) {
     std::vector<std::uint64_t> mine(last - first);
-    order_.fill(epoch, begin + first, mine);
+    if (options_.shuffled) {
+      order_.fill(epoch, begin + first, mine);
+    } else {
+      std::iota(mine.begin(), mine.end(), begin + first);
+    }
     return mine;
   }
   std::vector<std::uint64_t> all(samples(clock));

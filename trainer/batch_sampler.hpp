@@ -40,6 +40,7 @@ struct BatchOptions {
   std::uint32_t microbatches = 8;   // V: sample i of a batch of B is in microbatch floor(i * V / B)
   std::uint64_t seed = 1;
   std::uint64_t block_samples = 256;  // see EpochOrder
+  bool shuffled = true;               // false: all epochs have the samples in their order
   bool same_batches = false;
   std::shared_ptr<Placement const> placement{};  // of V parts; may be null
   Rank rank{};

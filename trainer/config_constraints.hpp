@@ -51,6 +51,10 @@ inline Constraint const kNetworks{is_network, "only data.reader = \"edges\" uses
 inline bool has_interactions(Config const& c) { return c.data.reader == "interactions"; }
 inline Constraint const kRanked{[](Config const& c) { return is_graph(c) || has_interactions(c); },
                                 "only knowledge graphs and interactions are ranked"};
+inline bool is_ials(Config const& c) { return c.model.name == "ials"; }
+inline Constraint const kIals{is_ials, "only model.name = \"ials\" uses it"};
+inline Constraint const kNormed{[](Config const& c) { return is_graph(c) || is_ials(c); },
+                                "only knowledge graphs and model.name = \"ials\" use it"};
 inline Constraint const kSkipGram{[](Config const& c) { return is_text(c) || is_network(c); },
                                   "only model.name = \"skip_gram\" uses it"};
 inline Constraint const kHeldOut{[](Config const& c) {
@@ -62,9 +66,9 @@ inline Constraint const kAnalogies{
     "only data.reader = \"text\" with data.valid or data.test uses it"};
 inline Constraint const kDrawsNegatives{
     [](Config const& c) {
-      return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c) || has_interactions(c);
+      return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c) || c.model.name == "bpr";
     },
-    "only knowledge graphs that draw negatives, texts, networks and interactions use it"};
+    "only knowledge graphs that draw negatives, texts, networks and model.name = \"bpr\" use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
                                  "only click data and texts use it"};
 inline Constraint const kOwnNegatives{
@@ -79,10 +83,9 @@ inline Constraint const kMargins{
     "only model.name = \"transe\" or \"rotate\" uses it, and model.loss = \"softmax\" does not depend on it"};
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
-inline Constraint const kPlaced{[](Config const& c) {
-                                  return is_graph(c) || is(c.data.reader, {"ratings", "interactions"});
-                                },
-                                "click data, texts and networks have no placement by a partition"};
+inline Constraint const kPlaced{
+    [](Config const& c) { return is_graph(c) || c.data.reader == "ratings" || c.model.name == "bpr"; },
+    "click data, texts, networks and model.name = \"ials\" have no placement by a partition"};
 inline Constraint const kLocalNegatives{
     [](Config const& c) { return is_graph(c) && kDrawsNegatives.in(c) && c.placement.initial == "graph"; },
     "only knowledge graphs that draw negatives, with placement.initial = "
@@ -99,6 +102,10 @@ inline Constraint const kGradientsCompressed{
     "gradients are not compressed: set gradient_compression.codec, top_k or age_max"};
 inline Constraint const kRefreshesCompressed{[](Config const& c) { return compresses(c.refresh_compression); },
                                              "refreshes are not compressed: set refresh_compression.codec or age_max"};
+// ials solves for its rows.
+inline bool has_optimizer(Config const& c) { return has_rows(c) && c.model.name != "ials"; }
+inline Constraint const kOptimized{
+    has_optimizer, "model.name = \"logistic\" has a linear part only, and \"ials\" solves for its rows"};
 inline Constraint const kRows{has_rows, "model.name = \"logistic\" has a linear part only"};
 inline Constraint const kBuckets{
     [](Config const& c) {
@@ -147,20 +154,21 @@ inline Constraint const kTopKMomentum{
     "only dense.compression = \"top_k\" with dense.optimizer = \"sgd\" and dense.momentum > 0 uses it"};
 inline Constraint const kAccumulates{
     [](Config const& c) {
-      return has_rows(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
+      return has_optimizer(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
     },
-    "only optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\" uses it, and model.name = \"logistic\" has a "
-    "linear part only"};
+    "only optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\" uses it, and model.name = \"logistic\" and "
+    "\"ials\" "
+    "do not use it"};
 inline Constraint const kDivides{
     [](Config const& c) {
-      return has_rows(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
+      return has_optimizer(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
     },
-    "optimizer.kind = \"sgd\" and \"ftrl\" do not use it, and model.name = \"logistic\" has a linear part only"};
+    "optimizer.kind = \"sgd\" and \"ftrl\" do not use it, nor model.name = \"logistic\" and \"ials\""};
 inline Constraint const kMoments{[](Config const& c) {
-                                   return has_rows(c) && is(c.optimizer.kind, {"adam", "lamb"});
+                                   return has_optimizer(c) && is(c.optimizer.kind, {"adam", "lamb"});
                                  },
                                  "only optimizer.kind = \"adam\" or \"lamb\" uses it"};
-inline Constraint const kProximal{[](Config const& c) { return has_rows(c) && c.optimizer.kind == "ftrl"; },
+inline Constraint const kProximal{[](Config const& c) { return has_optimizer(c) && c.optimizer.kind == "ftrl"; },
                                   "only optimizer.kind = \"ftrl\" uses it"};
 inline Constraint const kWideStateful{
     [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.linear.kind != "sgd"; },
@@ -173,8 +181,11 @@ inline Constraint const kPooled{[](Config const& c) {
                                          (!c.data.multi_hot.empty() || !c.data.weighted.empty());
                                 },
                                 "no category has several values: see data.multi_hot and data.weighted"};
-inline Constraint const kDecaying{[](Config const& c) { return c.optimizer.schedule != "constant"; },
-                                  "optimizer.schedule is \"constant\""};
+inline Constraint const kDecaying{
+    [](Config const& c) { return c.model.name != "ials" && c.optimizer.schedule != "constant"; },
+    "optimizer.schedule is \"constant\", or model.name \"ials\""};
+inline Constraint const kScheduled{[](Config const& c) { return c.model.name != "ials"; },
+                                   "model.name = \"ials\" solves for its rows"};
 inline Constraint const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};
 inline Constraint const kSampled{[](Config const& c) { return c.eval.samples_max > 0; },
                                  "eval.samples_max is 0, so all triples are ranked"};

@@ -56,9 +56,15 @@ std::vector<Field> model_fields() {
           .range(0, 1)
           .only_if(kLocalNegatives)
           .fixed_on_resume(),
-      FieldBuilder("model", "l2", kModel<&M::l2>, "weight of the squared norm of a positive's rows")
+      FieldBuilder("model", "l2", kModel<&M::l2>,
+                   "weight of the squared norm of a positive's rows; of ials: of a row, for each interaction")
           .range(0, 1e6)
-          .only_if(kGraphs)
+          .only_if(kNormed)
+          .fixed_on_resume(),
+      FieldBuilder("model", "unobserved_weight", kModel<&M::unobserved_weight>,
+                   "weight of a pair of a user and an item; an interaction has 1 in addition")
+          .range(0, 1e6)
+          .only_if(kIals)
           .fixed_on_resume(),
       FieldBuilder("model", "n3", kModel<&M::n3>, "weight of the cubed moduli of a positive's rows")
           .range(0, 1e6)

@@ -23,11 +23,11 @@ std::vector<Field> optimizer_fields() {
   return {
       FieldBuilder("optimizer", "kind", kOptimizer<&O::kind>, "optimizer of rows")
           .one_of({"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"})
-          .only_if(kRows)
+          .only_if(kOptimized)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "")
           .range(0, 1e6)
-          .only_if(kRows)
+          .only_if(kOptimized)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "epsilon", kOptimizer<&O::epsilon>, "")
           .range(0, 1e6)
@@ -39,11 +39,11 @@ std::vector<Field> optimizer_fields() {
           .fixed_on_resume(),
       FieldBuilder("optimizer", "l2", kOptimizer<&O::l2>, "factor of a row's values that is added to its gradient")
           .range(0, 1e6)
-          .only_if(kRows)
+          .only_if(kOptimized)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: no limit")
           .range(0, 1e6)
-          .only_if(kRows)
+          .only_if(kOptimized)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "beta1", kOptimizer<&O::beta1>, "decay of the mean gradient")
           .range(0, 0.999999)
@@ -64,10 +64,12 @@ std::vector<Field> optimizer_fields() {
       FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>,
                    "the learning rate over the run; linear, cosine: it falls to min_factor of its value")
           .one_of({"constant", "linear", "cosine"})
+          .only_if(kScheduled)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>,
                    "steps in which the learning rate rises from 0")
           .range(0, kMost53)
+          .only_if(kScheduled)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "total_steps", kOptimizer<&O::total_steps>,
                    "step at which the schedule ends; 0: the last step of the run")

@@ -64,6 +64,9 @@ class Task {
   // task must outlive the step. Any thread, one at a time.
   virtual std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) = 0;
 
+  // Computes what a step needs in addition to its rows. Blocks. Collective, before the step.
+  virtual void wait_before_step(Stream&, Store&, Clock) {}
+
   // Evaluates the model on a split that the data has. The result is the same for every number of ranks. Blocks.
   // Collective, between steps.
   virtual Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) = 0;
@@ -99,6 +102,8 @@ class Data {
   virtual std::uint64_t samples() const = 0;
   // Returns the number of consecutive samples that are cheap to read together.
   virtual std::uint64_t block() const { return 256; }
+  // Returns whether the order of samples is random, and new in each epoch.
+  virtual bool is_shuffled() const { return true; }
   // Returns the word for a sample, such as "triple".
   virtual std::string_view noun() const = 0;
   // Returns whether the data has this split. REQUIRES: split is "valid" or "test".

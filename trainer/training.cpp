@@ -98,6 +98,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                                  .microbatches = state_.microbatches,
                                                  .seed = static_cast<std::uint64_t>(config_.train.seed),
                                                  .block_samples = data_.block(),
+                                                 .shuffled = data_.is_shuffled(),
                                                  .same_batches = config_.train.reuse_batches,
                                                  .placement = placement,
                                                  .rank = store().rank(),
@@ -209,6 +210,7 @@ bool Training::wait_train_until(StepRunner& stepper, Clock end) {
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
     if (stopped_ || patience_over_) return false;
     Clock const clock = step->clock;
+    task().wait_before_step(*stream_, store(), clock);
     std::size_t const samples = step->samples;
     std::int64_t const loss = stepper.run(std::move(*step), StopSignals::received() ? kStop : 0);
     after_step(clock + 1, loss, samples);

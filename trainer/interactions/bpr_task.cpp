@@ -62,7 +62,7 @@ class BprStep : public TaskStep {
 }  // namespace
 
 BprTask::BprTask(InteractionSet const& set, Config const& config, std::int64_t schedule_steps)
-    : Recommender(set, config, schedule_steps),
+    : Recommender(set, config, recommender_tables(set, config, schedule_steps)),
       negatives_of_each_(static_cast<std::uint32_t>(config.model.negatives)),
       negatives_(set, negatives_of_each_, static_cast<std::uint64_t>(config.train.seed)) {}
 

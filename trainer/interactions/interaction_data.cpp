@@ -3,16 +3,96 @@
 
 #include <fmt/format.h>
 
-#include "trainer/graph/entity_matrix.hpp"
+#include <algorithm>
+#include <utility>
+
 #include "trainer/interactions/bpr_task.hpp"
+#include "trainer/interactions/ials_task.hpp"
 #include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
+namespace {
 
-std::vector<std::string> recommender_model_names() { return {"bpr"}; }
+// A sample is a training interaction.
+class BprData : public InteractionData {
+ public:
+  using InteractionData::InteractionData;
+
+  std::uint64_t samples() const override { return set().train.size(); }
+  std::string_view noun() const override { return "interaction"; }
+
+  SampleRows sample_rows() const override {
+    auto const known = [](Dictionary const& names, std::size_t count) {
+      return std::vector<Key>(names.keys().begin(), names.keys().begin() + static_cast<std::ptrdiff_t>(count));
+    };
+    SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(set().known_users + set().known_items)},
+                    .tables = {{kUsersTable, known(set().users, set().known_users)},
+                               {kItemsTable, known(set().items, set().known_items)}}};
+    for (Interaction const& pair : set().train.pairs()) {
+      std::uint32_t const read[] = {pair.user, static_cast<std::uint32_t>(set().known_users + pair.item)};
+      rows.graph.add(read);
+    }
+    return rows;
+  }
+
+  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override {
+    auto const tables = recommender_tables(set(), config, 1);
+    std::size_t const users = step.samples, items = users * static_cast<std::size_t>(1 + config.model.negatives);
+    MemoryPlan plan = plan_of_set(config);
+    add_placement(plan, config, set().train.size(), 2 * set().train.size(), set().known_users + set().known_items);
+    BatchPart const parts[] = {{users, distinct_of(users, set().known_users), tables[0], sizeof(Key)},
+                               {items, distinct_of(items, set().items.size()), tables[1], sizeof(Key)}};
+    add_batches(plan, parts, step, device, "model.negatives");
+    plan.push_back({"gradients of a step", bpr_step_bytes(config, users), "train.batch_size or model.negatives"});
+    return plan;
+  }
+
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override {
+    return std::make_unique<BprTask>(set(), config, context.schedule_steps);
+  }
+};
+
+// A sample is a row to solve.
+class IalsData : public InteractionData {
+ public:
+  IalsData(InteractionSet of_all, std::int64_t batch_size)
+      : InteractionData(std::move(of_all)), samples_(set(), batch_size) {}
+
+  std::uint64_t samples() const override { return samples_.count(); }
+  std::string_view noun() const override { return "row"; }
+  bool is_shuffled() const override { return false; }
+
+  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override {
+    auto const tables = ials_tables(set(), config);
+    MemoryPlan plan = plan_of_set(config);
+    plan.push_back({.what = "interactions by item", .bytes = samples_.bytes(), .on_host = true, .taken = true});
+    // The half of an epoch whose rows have more interactions.
+    std::size_t const fewest = std::min(set().known_users, set().known_items);
+    std::size_t const rows = std::min(step.samples, fewest), read = rows * (set().train.size() / fewest + 1);
+    BatchPart const parts[] = {{rows, rows, tables[0], sizeof(Key) + sizeof(std::uint32_t)},
+                               {read, distinct_of(read, std::max(set().known_users, set().known_items)), tables[1],
+                                sizeof(Key) + sizeof(std::uint32_t)}};
+    add_batches(plan, parts, step, device, "train.batch_size");
+    plan.push_back({"changes of a step", ials_step_bytes(config, rows, read), "train.batch_size"});
+    return plan;
+  }
+
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const&) const override {
+    return std::make_unique<IalsTask>(set(), samples_, config);
+  }
+
+ private:
+  IalsSamples samples_;
+};
+
+}  // namespace
+
+std::vector<std::string> recommender_model_names() { return {"bpr", "ials"}; }
 
 std::unique_ptr<Data const> read_interaction_data(Config const& config) {
-  return std::make_unique<InteractionData>(read_interactions(config.data));
+  InteractionSet set = read_interactions(config.data);
+  if (config.model.name == "ials") return std::make_unique<IalsData>(std::move(set), config.train.batch_size);
+  return std::make_unique<BprData>(std::move(set));
 }
 
 std::string InteractionData::summary() const {
@@ -23,42 +103,18 @@ std::string InteractionData::summary() const {
 
 nlohmann::json InteractionData::counts() const { return {{"users", set_.users.size()}, {"items", set_.items.size()}}; }
 
-SampleRows InteractionData::sample_rows() const {
-  auto const known = [](Dictionary const& names, std::size_t count) {
-    return std::vector<Key>(names.keys().begin(), names.keys().begin() + static_cast<std::ptrdiff_t>(count));
-  };
-  SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(set_.known_users + set_.known_items)},
-                  .tables = {{kUsersTable, known(set_.users, set_.known_users)},
-                             {kItemsTable, known(set_.items, set_.known_items)}}};
-  for (Interaction const& pair : set_.train.pairs()) {
-    std::uint32_t const read[] = {pair.user, static_cast<std::uint32_t>(set_.known_users + pair.item)};
-    rows.graph.add(read);
-  }
-  return rows;
-}
-
-MemoryPlan InteractionData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
-  auto const tables = recommender_tables(set_, config, 1);
-  std::size_t const samples = step.samples, entries = samples * static_cast<std::size_t>(1 + config.model.negatives);
+MemoryPlan InteractionData::plan_of_set(Config const& config) const {
   MemoryPlan plan;
   plan.push_back(
       {.what = "the data",
        .bytes = set_.users.bytes() + set_.items.bytes() + set_.train.bytes() + set_.valid.bytes() + set_.test.bytes(),
        .on_host = true,
        .taken = true});
-  add_placement(plan, config, set_.train.size(), 2 * set_.train.size(), set_.known_users + set_.known_items);
-  BatchPart const parts[] = {{samples, distinct_of(samples, set_.known_users), tables[0], sizeof(Key)},
-                             {entries, distinct_of(entries, set_.items.size()), tables[1], sizeof(Key)}};
-  add_batches(plan, parts, step, device, "model.negatives");
-  plan.push_back({"gradients of a step", bpr_step_bytes(config, samples), "train.batch_size or model.negatives"});
   if (!has("valid") && !has("test")) return plan;
-  plan.push_back({"evaluation: scores of users", recommendation_bytes(set_, tables[0].dim)});
-  plan.push_back({"evaluation: all items", set_.items.size() * row_stride(tables[0].dim) * sizeof(float)});
+  auto const dim = static_cast<std::size_t>(config.model.dim);
+  plan.push_back({"evaluation: scores of users", recommendation_bytes(set_, dim)});
+  plan.push_back({"evaluation: all items", set_.items.size() * row_stride(dim) * sizeof(float)});
   return plan;
-}
-
-std::unique_ptr<Task> InteractionData::make_task(Config const& config, TaskContext const& context) const {
-  return std::make_unique<BprTask>(set_, config, context.schedule_steps);
 }
 
 }  // namespace gpups::trainer

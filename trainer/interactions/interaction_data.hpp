@@ -16,23 +16,22 @@ std::vector<std::string> recommender_model_names();
 // Reads the interactions of a configuration; see read_interactions().
 std::unique_ptr<Data const> read_interaction_data(Config const& config);
 
-// Interactions as Data. A sample is a training interaction.
+// Interactions as Data, for any model.
 class InteractionData : public Data {
  public:
   explicit InteractionData(InteractionSet set) : set_(std::move(set)), digest_(set_.digest()) {}
 
   InteractionSet const& set() const { return set_; }
 
-  std::uint64_t samples() const override { return set_.train.size(); }
-  std::string_view noun() const override { return "interaction"; }
   bool has(std::string_view split) const override { return set_.split(split).size() > 0; }
   std::uint64_t digest() const override { return digest_; }
   std::vector<std::string> notices() const override { return set_.notices; }
   std::string summary() const override;
   nlohmann::json counts() const override;
-  SampleRows sample_rows() const override;
-  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
-  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
+
+ protected:
+  // Returns the memory of the data, and of an evaluation.
+  MemoryPlan plan_of_set(Config const& config) const;
 
  private:
   InteractionSet set_;

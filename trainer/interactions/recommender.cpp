@@ -55,9 +55,6 @@ std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config c
           vector_table(config, "items", dim, set.known_items, schedule_steps)};
 }
 
-Recommender::Recommender(InteractionSet const& set, Config const& config, std::int64_t schedule_steps)
-    : set_(set), tables_(recommender_tables(set, config, schedule_steps)), ks_(config.eval.hits) {}
-
 Metrics Recommender::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");
   RecommendationMetrics const& popularity = wait_popularity(stream, store, std::string(split));

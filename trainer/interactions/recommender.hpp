@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trainer/interactions/interaction_set.hpp"
@@ -23,8 +24,9 @@ std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config c
 // The task of one rank, without its steps.
 class Recommender : public Task {
  public:
-  // `set` must outlive this object. schedule_steps: see TaskContext.
-  Recommender(InteractionSet const& set, Config const& config, std::int64_t schedule_steps);
+  // `set` must outlive this object. tables: users and items.
+  Recommender(InteractionSet const& set, Config const& config, std::vector<TableOptions> tables)
+      : set_(set), tables_(std::move(tables)), ks_(config.eval.hits) {}
 
   std::vector<TableOptions> tables() const override { return tables_; }
   // Ranks the whole catalogue for each user of the split, by the model and by popularity.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a sweep of alternating least squares for implicit feedback (Hu et al. 2008; iALS, Rendle et al. 2022):
+// finds the rows of one side, users or items, that fit the rows of the other side best.
+//
+// Solves each row's linear system by conjugate gradients, which begin at the current row, so that no matrix of a row is
+// formed (Takacs et al. 2011). An iteration costs 2 * dim multiply-adds for each of the row's interactions, and dim^2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr int kSolveIterationsMax = 16;
+// Iterations end when the squared norm of the residual is this share of that of the right side.
+inline constexpr float kSolvedShare = 1e-8F;
+
+// With v the rows of its interactions and n their number, a row is the x for which
+//   sum of (1 - <v, x>)^2 + <x, gramian x> + l2 * (n + unobserved) * <x, x>
+// is least.
+struct SolveRows {
+  MatrixView<float const> rows;            // (any, dim): the current rows of this side
+  View<std::uint32_t const> solved;        // (n): which of them are solved, distinct
+  MatrixView<float const> others;          // (any, dim): rows of the other side
+  View<std::uint32_t const> interactions;  // which of these are in interactions, solved row by solved row
+  View<std::uint32_t const> offsets;       // (n + 1), into `interactions`
+  MatrixView<float const> gramian;         // (dim, dim): of all rows of the other side, times the weight of a pair
+  float unobserved;                        // the number of all rows of the other side, times the same weight
+  float l2;
+  float factor;               // of `changes`
+  MatrixView<float> changes;  // (n, dim): factor * (the current row - the new row)
+  MatrixView<float> scratch;  // (solve_scratch_rows(n), dim)
+  View<std::int64_t> losses;  // (n): the minimum divided by the row's interactions, in units of kLossUnit
+};
+constexpr std::size_t solve_scratch_rows(std::size_t rows) { return 3 * rows; }
+void solve_rows(Stream& stream, SolveRows const& arguments);
+
+}  // namespace gpups::kernels
