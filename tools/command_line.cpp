@@ -23,12 +23,13 @@ constexpr char kFooter[] =
     "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"
+    "  gpu_train recommend runs/places 4711\n"
     "  gpu_train predict runs/clicks today.tsv --out probabilities\n"
     "  gpu_train export runs/wordnet vectors --format npy\n"
     "  gpu_train report runs/wordnet\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
-    "eval, nearest, and export of a graph, a text or a network read the training data again: do not move its files.\n"
+    "eval, nearest, recommend, and export of names read the training data again: do not move its files.\n"
     "Exit status: 0 when done, or stopped by a signal with a checkpoint saved; 2 for errors that you can correct\n"
     "(command, configuration, data, folders, devices); 1 if output cannot be written, and for errors of the program.\n";
 
@@ -142,7 +143,7 @@ std::size_t checked_count(std::string const& text) {
   char const* const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, count);
   GPUPS_REQUIRE(error == std::errc() && stop == end && count >= 1 && count <= kCountMost,
-                "--count is '{}' (it is a number of neighbours): use a whole number from 1 to {}", text, kCountMost);
+                "--count is '{}' (it is a number of lines): use a whole number from 1 to {}", text, kCountMost);
   return count;
 }
 
@@ -173,8 +174,13 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   CLI::App* const nearest = app.add_subcommand("nearest", "Print the nearest neighbours of entities");
   positional(*nearest, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   positional(*nearest, "NAME", line.names, "Entities")->required();
-  nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost))
-      ->type_name("N");
+  CLI::App* const recommend = app.add_subcommand("recommend", "Print the items that fit users best");
+  positional(*recommend, "RUN_FOLDER", line.run_folder, "Folder of a run on interactions")->required();
+  positional(*recommend, "USER", line.names, "Users")->required();
+  for (CLI::App* command : {nearest, recommend}) {
+    command->add_option("--count", count, fmt::format("Lines for each name, from 1 to {}; default: 10", kCountMost))
+        ->type_name("N");
+  }
   CLI::App* const predict =
       app.add_subcommand("predict", "Print the probability of a click, or the rating, for each line of a file");
   positional(*predict, "RUN_FOLDER", line.run_folder, "Folder of a run on click data or on ratings")->required();
@@ -197,10 +203,11 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
       "doctor", "Check machine and configuration before a run, and print problems and how to solve them");
   positional(*doctor, "CONFIG", line.config, "Configuration of the run; default: check the machine only");
   doctor->add_option("--run", settings.run, "Folder of the run")->type_name("FOLDER");
-  for (CLI::App* command : {train, eval, nearest, predict, export_, doctor}) settings.add_to(*command);
+  for (CLI::App* command : {train, eval, nearest, recommend, predict, export_, doctor}) settings.add_to(*command);
   conversion.add_to(*app.add_subcommand("convert", "Convert text of click data to the binary file that training maps"));
 
-  require_command(argc, argv, {"train", "eval", "nearest", "predict", "export", "report", "convert", "doctor"});
+  require_command(argc, argv,
+                  {"train", "eval", "nearest", "recommend", "predict", "export", "report", "convert", "doctor"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {

@@ -15,10 +15,10 @@ namespace gpups::tools {
 
 // A command with its arguments and options.
 struct CommandLine {
-  std::string command;  // "train", "eval", "nearest", "predict", "export", "report", "convert" or "doctor"
+  std::string command;  // "train", "eval", "nearest", "recommend", "predict", "export", "report", "convert" or "doctor"
   std::string config;   // of train and doctor; empty: doctor without a configuration
   bool resume = false;
-  std::string run_folder;  // of eval, nearest, predict, export and report
+  std::string run_folder;  // of eval, nearest, recommend, predict, export and report
   std::string file;        // of predict
   // Of predict, export and report; empty: standard output, or a file in the run's folder; of report, -: standard
   // output.

@@ -26,6 +26,7 @@
 #include "trainer/model_shape.hpp"
 #include "trainer/predict_run.hpp"
 #include "trainer/progress_reporter.hpp"
+#include "trainer/recommend_run.hpp"
 #include "trainer/report/report.hpp"
 #include "trainer/run_folder_lock.hpp"
 #include "trainer/saved_run.hpp"
@@ -104,6 +105,12 @@ void run_nearest(tools::CommandLine const& line) {
   tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
 }
 
+void run_recommend(tools::CommandLine const& line) {
+  require_one_process(line);
+  trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
+  tools::print_result(trainer::recommend_in_run(run, line.names, line.count));
+}
+
 void run_predict(tools::CommandLine const& line) {
   require_one_process(line);
   tools::ResultFile out(line.out);
@@ -144,6 +151,7 @@ int run(int argc, char** argv) {
   if (line->command == "train") run_train(*line);
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
+  if (line->command == "recommend") run_recommend(*line);
   if (line->command == "predict") run_predict(*line);
   if (line->command == "export") run_export(*line);
   if (line->command == "report") run_report(*line);

@@ -226,7 +226,8 @@ void set_defaults(Config& config, Given const& given) {
   set_default("train.batch_size", config.train.batch_size, defaults.train.batch_size);
   set_default("eval.hits", config.eval.hits, defaults.eval.hits);
   set_default("train.epochs", config.train.epochs, defaults.train.epochs);
-  set_default_init(config.model, defaults.model);
+  set_model_defaults(config.model, defaults.model);
+  set_default("model.l2", config.model.l2, defaults.model.l2);
   set_default("model.init", config.model.init, defaults.model.init);
   set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
 }

@@ -43,7 +43,7 @@ struct ModelConfig {
   double local_negatives = 0;
   double l2 = 0;
   double n3 = 0;
-  double unobserved_weight = 0.1;
+  double unobserved_weight = 0.02;
   std::int64_t norm = 1;
   double margin = 9;
   std::string init = "normal";

@@ -77,7 +77,8 @@ Config defaults_for(std::string const& reader) {
 // Chooses a range in which the distances of untrained triples are near the margin: for much smaller or larger distances
 // the gradient of the loss vanishes for positives or for negatives. Sun et al. 2019 use the same range. A softmax loss
 // depends on differences of scores only and keeps the general default.
-void set_default_init(ModelConfig const& model, ModelConfig& defaults) {
+void set_model_defaults(ModelConfig const& model, ModelConfig& defaults) {
+  if (model.name == "ials") defaults.l2 = 0.003;
   if (model.name == "skip_gram") {  // as word2vec
     defaults.init = "uniform";
     defaults.init_scale = 0.5 / static_cast<double>(model.dim);

@@ -11,7 +11,7 @@ namespace gpups::trainer {
 // Returns the defaults for data of this reader.
 Config defaults_for(std::string const& reader);
 
-// Sets init and init_scale of `defaults` if they depend on `model`.
-void set_default_init(ModelConfig const& model, ModelConfig& defaults);
+// Sets init, init_scale and l2 of `defaults` if they depend on `model`.
+void set_model_defaults(ModelConfig const& model, ModelConfig& defaults);
 
 }  // namespace gpups::trainer

@@ -80,13 +80,17 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
 
 // Writes the rows of both tables and the names of the keys, or one file of word2vec.
 void export_vectors(SavedRun const& run, fs::path const& folder, ModelFormat format) {
-  Dictionary const& names = dynamic_cast<NamedVectors const&>(*run.data).names();
+  auto const& data = dynamic_cast<NamedVectors const&>(*run.data);
+  Dictionary const& names = data.names();
+  Dictionary const* const others = data.other_names();
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
   if (!is_word2vec(format)) {
     return write_folder(folder, [&](fs::path const& beside) {
       session.store.export_rows(beside / "rows", array_format(format));
-      write_file(beside / (names.kind() + "s.tsv"), lines_of(names, names.keys()));
+      for (Dictionary const* of : {&names, others}) {
+        if (of != nullptr) write_file(beside / (of->kind() + "s.tsv"), lines_of(*of, of->keys()));
+      }
       write_file(beside / "model.json", description(run));
     });
   }
@@ -120,10 +124,13 @@ void export_run(fs::path const& run, std::vector<SettingOverride> const& overrid
                 ModelFormat format) {
   SavedModel const model = open_model(run, overrides);
   std::string const& reader = model.saved.config.data.reader;
-  if (reader == "text" || reader == "edges") return export_vectors(open_run(run, overrides), folder, format);
-  GPUPS_REQUIRE(!is_word2vec(format),
-                "{} has no vectors of words or nodes (the formats of word2vec have nothing else): use --format npy",
-                run.string());
+  if (reader == "text" || reader == "edges" || reader == "interactions") {
+    return export_vectors(open_run(run, overrides), folder, format);
+  }
+  GPUPS_REQUIRE(
+      !is_word2vec(format),
+      "{} has no vectors of words, nodes or items (the formats of word2vec have nothing else): use --format npy",
+      run.string());
   if (reader == "clicks") return SavedClicks(model).write(folder, array_format(format));
   if (reader == "ratings") return SavedRatings(model).write(folder, array_format(format));
   export_graph(open_run(run, overrides), folder, array_format(format));

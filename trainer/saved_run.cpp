@@ -48,10 +48,10 @@ NamedRows named_rows(SavedRun const& run) {
   }
   auto const* const vectors = dynamic_cast<NamedVectors const*>(run.data.get());
   GPUPS_REQUIRE(vectors != nullptr,
-                "{} has no entities, words or nodes (nearest needs names): give the folder of a run on a knowledge "
-                "graph, a text or a network",
+                "{} has no entities, words, nodes or items (nearest needs names): give the folder of a run on a "
+                "knowledge graph, a text, a network or interactions",
                 run.folder.string());
-  return {vectors->names(), vectors->names().size()};
+  return {vectors->names(), vectors->seen_names()};
 }
 
 }  // namespace

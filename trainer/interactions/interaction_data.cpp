@@ -40,8 +40,8 @@ class BprData : public InteractionData {
     std::size_t const users = step.samples, items = users * static_cast<std::size_t>(1 + config.model.negatives);
     MemoryPlan plan = plan_of_set(config);
     add_placement(plan, config, set().train.size(), 2 * set().train.size(), set().known_users + set().known_items);
-    BatchPart const parts[] = {{users, distinct_of(users, set().known_users), tables[0], sizeof(Key)},
-                               {items, distinct_of(items, set().items.size()), tables[1], sizeof(Key)}};
+    BatchPart const parts[] = {{users, distinct_of(users, set().known_users), tables[1], sizeof(Key)},
+                               {items, distinct_of(items, set().items.size()), tables[0], sizeof(Key)}};
     add_batches(plan, parts, step, device, "model.negatives");
     plan.push_back({"gradients of a step", bpr_step_bytes(config, users), "train.batch_size or model.negatives"});
     return plan;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/interactions/interaction_set.hpp"
-#include "trainer/task.hpp"
+#include "trainer/words/named_vectors.hpp"
 
 namespace gpups::trainer {
 
@@ -17,11 +17,15 @@ std::vector<std::string> recommender_model_names();
 std::unique_ptr<Data const> read_interaction_data(Config const& config);
 
 // Interactions as Data, for any model.
-class InteractionData : public Data {
+class InteractionData : public NamedVectors {
  public:
   explicit InteractionData(InteractionSet set) : set_(std::move(set)), digest_(set_.digest()) {}
 
   InteractionSet const& set() const { return set_; }
+
+  Dictionary const& names() const override { return set_.items; }
+  std::size_t seen_names() const override { return set_.known_items; }
+  Dictionary const* other_names() const override { return &set_.users; }
 
   bool has(std::string_view split) const override { return set_.split(split).size() > 0; }
   std::uint64_t digest() const override { return digest_; }

@@ -51,8 +51,8 @@ Matrix<float> column_matrix(Stream& stream, std::vector<float> const& values) {
 std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config const& config,
                                              std::int64_t schedule_steps) {
   auto const dim = static_cast<std::size_t>(config.model.dim);
-  return {vector_table(config, "users", dim, set.known_users, schedule_steps),
-          vector_table(config, "items", dim, set.known_items, schedule_steps)};
+  return {vector_table(config, "items", dim, set.known_items, schedule_steps),
+          vector_table(config, "users", dim, set.known_users, schedule_steps)};
 }
 
 Metrics Recommender::wait_evaluate(Stream& stream, Store& store, std::string_view split) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all models of implicit feedback share: the tables "users" and "items", whose dot products are scores, and the
+// What all models of implicit feedback share: the tables "items" and "users", whose dot products are scores, and the
 // evaluation.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace gpups::trainer {
 
-inline constexpr TableId kUsersTable{0}, kItemsTable{1};
+inline constexpr TableId kItemsTable{0}, kUsersTable{1};
 
 // Returns the tables, in the order of their ids. schedule_steps: see TaskContext.
 std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config const& config,
@@ -24,7 +24,7 @@ std::vector<TableOptions> recommender_tables(InteractionSet const& set, Config c
 // The task of one rank, without its steps.
 class Recommender : public Task {
  public:
-  // `set` must outlive this object. tables: users and items.
+  // `set` must outlive this object. tables: items and users.
   Recommender(InteractionSet const& set, Config const& config, std::vector<TableOptions> tables)
       : set_(set), tables_(std::move(tables)), ks_(config.eval.hits) {}
 
