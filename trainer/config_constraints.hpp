@@ -156,14 +156,15 @@ inline Constraint const kAccumulates{
     [](Config const& c) {
       return has_optimizer(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
     },
-    "only optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\" uses it, and model.name = \"logistic\" and "
-    "\"ials\" "
-    "do not use it"};
-inline Constraint const kDivides{
-    [](Config const& c) {
-      return has_optimizer(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
-    },
-    "optimizer.kind = \"sgd\" and \"ftrl\" do not use it, nor model.name = \"logistic\" and \"ials\""};
+    "only optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\" uses it, model.name = \"logistic\" has a "
+    "linear "
+    "part only, and \"ials\" solves for its rows"};
+inline Constraint const kDivides{[](Config const& c) {
+                                   return has_optimizer(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
+                                 },
+                                 "optimizer.kind = \"sgd\" and \"ftrl\" do not use it, model.name = \"logistic\" has a "
+                                 "linear part only, and \"ials\" "
+                                 "solves for its rows"};
 inline Constraint const kMoments{[](Config const& c) {
                                    return has_optimizer(c) && is(c.optimizer.kind, {"adam", "lamb"});
                                  },

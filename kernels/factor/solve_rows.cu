@@ -8,6 +8,9 @@
 
 namespace gpups::kernels {
 
+// A squared norm that counts as 0. Smaller ones would make steps infinite.
+inline constexpr float kTiny = 1e-30F;
+
 // The system of one row. All lanes of a team call its functions. Vectors have dim numbers.
 template <class Lanes>
 struct RowSystem {
@@ -36,7 +39,7 @@ struct RowSystem {
   GPUPS_FN void solve(float* x, float* r, float* p, float* q) const {
     lanes.each(dim(), [=](std::size_t j) { r[j] = 0; });
     for (std::uint32_t e = first; e < end; ++e) add(1, other(e), r);
-    float const enough = kSolvedShare * dot(r, r);
+    float const enough = kSolvedShare * dot(r, r) + kTiny;
     multiply(x, q);
     add(-1, q, r);
     lanes.each(dim(), [=](std::size_t j) { p[j] = r[j]; });

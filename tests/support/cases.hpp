@@ -58,5 +58,6 @@ std::span<KernelCase const> packing_cases();
 std::span<KernelCase const> sparse_cases();
 std::span<KernelCase const> scoring_cases();
 std::span<KernelCase const> word_cases();
+std::span<KernelCase const> recommender_cases();
 
 }  // namespace gpups::test

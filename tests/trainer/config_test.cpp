@@ -225,6 +225,7 @@ std::vector<std::string> const& configurations() {
       "[data]\nreader = 'ratings'\ntrain = 'x'\n",
       "[data]\nreader = 'text'\ntrain = 'x'\ntest = 'y'\n",
       "[data]\nreader = 'edges'\ntrain = 'x'\n",
+      "[data]\nreader = 'interactions'\ntrain = 'x'\n[model]\nname = 'ials'\n",
       "[gradient_compression]\nage_max = 4\n",
       "[refresh_compression]\nage_max = 4\n"};
   return all;
