@@ -57,6 +57,20 @@ def reciprocal(bench):
     return {"test MRR": [run["test"]["mrr"] for run in runs], "seconds": [run["wall_seconds"] for run in runs]}
 
 
+def recommendations(bench, config):
+    """Settings were chosen on a part of the training interactions; the test is that of LightGCN."""
+    folder = bench.data and bench.data / "gowalla"
+    if folder is None or not (folder / "test.txt").exists():
+        raise CannotMeasure("Gowalla is missing: use --data FOLDER with gowalla/train.txt and test.txt in it")
+    runs = [bench.train(config, f"workloads/{config}", {
+        "data.folder": folder, "data.train": "train.txt", "data.test": "test.txt", "train.seed": seed,
+        "train.validate_every": 0, "run.threads": CORES}) for seed in SEEDS]
+    return {"recall@20": [run["test"]["recall@20"] for run in runs],
+            "ndcg@20": [run["test"]["ndcg@20"] for run in runs],
+            "recall@20 of the most popular items": [runs[0]["test"]["popularity"]["recall@20"]],
+            "seconds": [run["wall_seconds"] for run in runs]}
+
+
 def words(bench):
     """Trains on the first 30 MB of enwiki, and answers questions-words.txt."""
     folder = bench.data
@@ -91,6 +105,14 @@ GOALS = [
     Goal("reciprocal", "ComplEx with reciprocal relations on FB15k-237, examples/configs/fb15k-237-reciprocal.toml, "
          "three seeds, all test triples: filtered MRR of .345 in an hour (LibKGE publishes .348)", reciprocal,
          {"test MRR": at_least(.345), "seconds": at_most(3600)}),
+    Goal("bpr", "Gowalla, examples/configs/bpr.toml, three seeds: recall@20 of .149 and ndcg@20 of .123 over all items "
+         "(LightGCN publishes .129 and .111 for its baseline)", lambda bench: recommendations(bench, "bpr.toml"),
+         {"recall@20": at_least(.149), "ndcg@20": at_least(.123), "recall@20 of the most popular items": reported(),
+          "seconds": reported()}),
+    Goal("ials", "Gowalla, examples/configs/ials.toml, three seeds: recall@20 of .17 and ndcg@20 of .14 over all items",
+         lambda bench: recommendations(bench, "ials.toml"),
+         {"recall@20": at_least(.17), "ndcg@20": at_least(.14), "recall@20 of the most popular items": reported(),
+          "seconds": reported()}),
     Goal("words", "30 MB of enwiki, examples/configs/words.toml, three seeds: accuracy of analogies of .187, "
          "which gensim reaches with the same settings", words,
          {"accuracy of analogies": at_least(.187), "seconds": reported()}),
