@@ -20,6 +20,7 @@
 #include "tools/hangup.hpp"
 #include "tools/ranks.hpp"
 #include "tools/result_file.hpp"
+#include "tools/search/search.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/click/convert.hpp"
 #include "trainer/export_run.hpp"
@@ -149,6 +150,10 @@ int run(int argc, char** argv) {
   std::optional<tools::CommandLine> const line = tools::parse_command_line(argc, argv);
   if (!line) return 0;
   if (line->command == "train") run_train(*line);
+  if (line->command == "search") {
+    require_one_process(*line);
+    tools::run_search(*line);
+  }
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
   if (line->command == "recommend") run_recommend(*line);

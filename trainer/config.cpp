@@ -269,6 +269,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
   for (auto const& [section, node] : table) {
     Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
     std::string const section_name(section.str());
+    if (section_name == "search") continue;  // of gpu_train search; see search_plan.hpp
     throw_if_retired(section_name, at.text);
     GPUPS_REQUIRE(node.is_table(),
                   "{}: '{}' is outside of a section (every key belongs to a section): move it below [{}]", at.text,
@@ -349,7 +350,8 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
   bool const named = config.data.reader == "clicks" || config.data.reader == "ratings" ||
-                     config.data.reader == "text" || config.data.reader == "edges";
+                     config.data.reader == "text" || config.data.reader == "edges" ||
+                     config.data.reader == "interactions";
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
   bool const rows_by_ftrl =

@@ -90,7 +90,10 @@ nlohmann::json Training::wait_summary() {
   if (!sums.empty()) summary["allreduces"] = sums;
   if (loss_) summary["loss"] = *loss_;
   if (progressive_) summary["progressive"] = progressive_->json;
-  if (valid_) summary["valid"] = valid_->json;
+  if (valid_) {
+    summary["valid"] = valid_->json;
+    summary["validation"] = {{"quality", valid_->quality}, {"text", valid_->text}};
+  }
   return summary;
 }
 

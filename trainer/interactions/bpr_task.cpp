@@ -11,7 +11,7 @@ namespace {
 class BprStep : public TaskStep {
  public:
   BprStep(Stream& stream, std::vector<Key> const& users, std::vector<Key> const& items, std::uint32_t negatives,
-          BprTask::Computed& computed)
+          BprTask::BprResults& computed)
       : users_(to_device(stream, users)),
         items_(to_device(stream, items)),
         negatives_(negatives),
@@ -55,7 +55,7 @@ class BprStep : public TaskStep {
  private:
   Array<Key> users_, items_;
   std::uint32_t negatives_;
-  BprTask::Computed& computed_;
+  BprTask::BprResults& computed_;
   std::vector<TableGradients> gradients_;
 };
 

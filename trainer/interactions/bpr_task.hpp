@@ -22,7 +22,7 @@ class BprTask : public Recommender {
   std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
 
   // Results of a step; the arrays are reused in later steps.
-  struct Computed {
+  struct BprResults {
     Matrix<float> user_gradients;
     Array<std::uint32_t> users_of_items;
     Array<float> slopes;
@@ -32,7 +32,7 @@ class BprTask : public Recommender {
  private:
   std::uint32_t negatives_of_each_;
   NegativeItems negatives_;
-  Computed computed_;
+  BprResults computed_;
 };
 
 // Returns the bytes that a step of `samples` interactions needs for its results.

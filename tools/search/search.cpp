@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search/search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "gpups/gpups.hpp"
+#include "kernels/check.hpp"
+#include "tools/search/trial_process.hpp"
+#include "tools/standard_streams.hpp"
+#include "trainer/atomic_folder.hpp"
+#include "trainer/progress_reporter.hpp"
+#include "trainer/run_folder.hpp"
+#include "trainer/run_folder_lock.hpp"
+#include "trainer/search/search_page.hpp"
+#include "trainer/search/search_plan.hpp"
+#include "trainer/search/search_record.hpp"
+#include "trainer/stop_signals.hpp"
+#include "trainer/task.hpp"
+
+namespace gpups::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using trainer::SearchPlan, trainer::SearchRecord, trainer::TrialResult;
+using Overrides = std::vector<trainer::SettingOverride>;
+
+constexpr auto kPoll = std::chrono::milliseconds(20);
+
+// The overrides of the command line for all trials: without the folder, which is that of the search.
+Overrides of_trials(Overrides const& given) {
+  Overrides all;
+  for (auto const& one : given) {
+    if (!one.setting.starts_with("run.folder=")) all.push_back(one);
+  }
+  return all;
+}
+
+Overrides with(Overrides overrides, std::vector<std::string> const& settings) {
+  overrides.insert(overrides.end(), settings.begin(), settings.end());
+  return overrides;
+}
+
+// How long a trial may train.
+struct Budget {
+  std::string setting;  // train.epochs or train.steps
+  std::string unit;     // "epochs" or "steps"
+  std::int64_t full = 0;
+};
+Budget budget_of(trainer::Config const& config) {
+  if (config.train.steps > 0) return {"train.steps", "steps", config.train.steps};
+  return {"train.epochs", "epochs", config.train.epochs};
+}
+
+class Search {
+ public:
+  Search(CommandLine const& line, trainer::Config const& config, SearchPlan plan, fs::path folder)
+      : file_(line.config),
+        overrides_(of_trials(line.overrides)),
+        plan_(std::move(plan)),
+        budget_(budget_of(config)),
+        folder_(std::move(folder)),
+        record_(folder_, {{"search", plan_.text}, {"configuration", trainer::resolved(config)}}) {
+    fs::create_directories(folder_ / "trials");
+    auto const ranks = static_cast<std::size_t>(config.run.ranks);
+    if (plan_.concurrent > 1 && config.run.threads == 0) {
+      std::size_t const cores = std::max(std::thread::hardware_concurrency(), 1U);
+      threads_ = std::max<std::size_t>(cores / (static_cast<std::size_t>(plan_.concurrent) * ranks), 1);
+    }
+    // Each of the trials at the same time has a GPU, as far as there are as many.
+    bool const chooses = config.run.device == "auto" || config.run.device == "cuda";
+    gpus_ = chooses && ranks == 1 && plan_.concurrent > 1 ? cuda_device_count() : 0;
+  }
+
+  // Returns false if a signal stopped the search.
+  bool wait_run(trainer::Data const& data) {
+    std::vector<std::int64_t> trials(static_cast<std::size_t>(plan_.trials));
+    std::iota(trials.begin(), trials.end(), std::int64_t{0});
+    std::vector<trainer::Rung> const rungs = trainer::rungs_of(plan_.trials, plan_.reduction, budget_.full);
+    for (std::size_t r = 0; r < rungs.size(); ++r) {
+      trainer::print_line(stderr, fmt::format("{} with {} {} each", trainer::with_count(trials.size(), "trial"),
+                                              rungs[r].budget, budget_.unit));
+      if (!wait_rung(trials, rungs[r].budget, data)) return false;
+      auto const next = static_cast<std::size_t>(r + 1 < rungs.size() ? rungs[r + 1].trials : 1);
+      std::vector<std::int64_t> const best = trainer::best_trials(record_, trials, rungs[r].budget, next);
+      GPUPS_REQUIRE(!best.empty(), "every trial failed, the first with: {} (there is no result): correct {}",
+                    record_.find(trials.front(), rungs[r].budget)->error, file_);
+      for (std::int64_t const trial : trials) {
+        if (std::find(best.begin(), best.end(), trial) == best.end()) remove_checkpoints(trial);
+      }
+      trials = best;
+    }
+    best_ = trials.front();
+    return true;
+  }
+
+  // Writes the page and the configuration of the best trial. Returns the table.
+  std::string finish() const {
+    trainer::write_file(folder_ / "best.toml",
+                        trainer::resolved(trainer::load_config(file_, with(overrides_, plan_.settings_of(best_)))));
+    trainer::write_file(folder_ / "search.html",
+                        trainer::search_page(plan_, record_, budget_.unit, folder_.filename().string()));
+    return trainer::search_table(plan_, record_, budget_.unit) +
+           fmt::format("best: trial {}, run {}; its configuration is {}, the plot {}\n", best_, of(best_).string(),
+                       (folder_ / "best.toml").string(), (folder_ / "search.html").string());
+  }
+
+ private:
+  struct RunningTrial {
+    std::int64_t trial;
+    TrialProcess process;
+  };
+
+  fs::path of(std::int64_t trial) const { return folder_ / "trials" / fmt::format("{:03}", trial); }
+
+  void remove_checkpoints(std::int64_t trial) const {
+    std::error_code ignored;  // files that stay do no harm
+    for (char const* name : {trainer::kLastCheckpoint, trainer::kBestCheckpoint}) {
+      fs::remove_all(of(trial) / name, ignored);
+    }
+  }
+
+  std::vector<std::string> arguments_of(std::int64_t trial, std::int64_t budget, std::size_t slot,
+                                        trainer::Data const& data) const {
+    std::vector<std::string> arguments{"train", file_, "--resume", "--run", of(trial).string()};
+    auto const set = [&](std::string const& setting) {
+      arguments.emplace_back("--set");
+      arguments.push_back(setting);
+    };
+    Overrides const all = with(overrides_, plan_.settings_of(trial));
+    for (auto const& one : all) set(one.setting);
+    set(fmt::format("{}={}", budget_.setting, budget));
+    set("train.validate_every=0");  // at the end of each stage only
+    if (threads_ > 0) set(fmt::format("run.threads={}", threads_));
+    if (gpus_ > 0) set(fmt::format("run.device=cuda:{}", slot % static_cast<std::size_t>(gpus_)));
+    trainer::Config const config = trainer::load_config(file_, all);
+    if (config.optimizer.schedule != "constant" && config.optimizer.total_steps == 0) {
+      // The schedule is that of the full budget, so a stage can be continued.
+      auto const samples = static_cast<std::int64_t>(data.samples());
+      std::int64_t const steps = (samples + config.train.batch_size - 1) / config.train.batch_size;
+      set(fmt::format("optimizer.total_steps={}", budget_.unit == "steps" ? budget_.full : budget_.full * steps));
+    }
+    return arguments;
+  }
+
+  // Trains all trials up to the budget.
+  bool wait_rung(std::vector<std::int64_t> const& trials, std::int64_t budget, trainer::Data const& data) {
+    std::deque<std::int64_t> waiting;
+    for (std::int64_t const trial : trials) {
+      if (record_.find(trial, budget) == nullptr) waiting.push_back(trial);
+    }
+    std::vector<std::unique_ptr<RunningTrial>> slots(static_cast<std::size_t>(plan_.concurrent));
+    auto const runs = [](auto const& slot) { return slot != nullptr; };
+    bool stopping = false;
+    while (!waiting.empty() || std::any_of(slots.begin(), slots.end(), runs)) {
+      if (!stopping && trainer::StopSignals::received()) {
+        stopping = true;
+        waiting.clear();
+        for (auto const& slot : slots) {
+          if (slot) slot->process.stop();
+        }
+      }
+      for (std::size_t s = 0; s < slots.size(); ++s) {
+        auto& slot = slots[s];
+        if (slot) {
+          auto const failure = slot->process.ended();
+          if (!failure) continue;
+          if (!stopping) add_result(slot->trial, budget, *failure);
+          slot.reset();
+        }
+        if (waiting.empty()) continue;
+        std::int64_t const trial = waiting.front();
+        waiting.pop_front();
+        slot.reset(new RunningTrial{
+            trial, {arguments_of(trial, budget, s, data), folder_ / "trials" / fmt::format("{:03}.log", trial)}});
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+    return !stopping;
+  }
+
+  void add_result(std::int64_t trial, std::int64_t budget, std::string const& failure) {
+    TrialResult result{.error = failure};
+    if (failure.empty()) {
+      auto const summary = nlohmann::json::parse(std::ifstream(of(trial) / "summary.json"), nullptr, false);
+      if (summary.is_object() && summary.value("finished", false) && summary.contains("validation")) {
+        auto const& validation = summary.at("validation");
+        result = {.quality = validation.at("quality").get<double>(),
+                  .text = validation.at("text").get<std::string>(),
+                  .valid = summary.at("valid")};
+      } else {
+        result.error = "it ended without a result";
+      }
+    }
+    record_.add(trial, budget, result);
+    trainer::print_line(stderr, fmt::format("trial {}, {} {}: {}", trial, budget, budget_.unit,
+                                            result.has_failed() ? "failed: " + result.error : result.text));
+  }
+
+  std::string file_;
+  Overrides overrides_;
+  SearchPlan plan_;
+  Budget budget_;
+  fs::path folder_;
+  SearchRecord record_;
+  std::size_t threads_ = 0;  // of a trial; 0: its default
+  int gpus_ = 0;
+  std::int64_t best_ = 0;
+};
+
+}  // namespace
+
+void run_search(CommandLine const& line) {
+  trainer::StopSignals const signals;
+  trainer::Config config = trainer::load_config(line.config, line.overrides);
+  SearchPlan plan = trainer::load_search_plan(line.config);
+  GPUPS_REQUIRE(
+      !line.resume || !config.run.folder.empty(),
+      "--resume has no folder to continue in (a search without --run makes a new folder): give it with --run");
+  for (std::int64_t trial = 0; trial < plan.trials; ++trial) {  // an invalid setting ends the search before it begins
+    trainer::load_config(line.config, with(of_trials(line.overrides), plan.settings_of(trial)));
+  }
+  trainer::RunFolderLock const lock(config.run.folder, fs::path(line.config).stem().string(), line.config);
+  GPUPS_REQUIRE(
+      line.resume || !fs::exists(lock.path() / "search.jsonl"),
+      "{} contains a search (a new one would mix with it): continue it with --resume, or choose another folder",
+      lock.path().string());
+  config.run.folder.clear();  // the same search in a folder that was moved
+  auto const data = trainer::read_data(config);
+  GPUPS_REQUIRE(data->has("valid"),
+                "the data has no valid split (a search compares trials by it): set data.valid or data.valid_share");
+  Search search(line, config, std::move(plan), fs::absolute(lock.path()));
+  if (!search.wait_run(*data)) {
+    trainer::print_line(stderr,
+                        fmt::format("stopped by a signal; continue with --resume --run {}", lock.path().string()));
+    return;
+  }
+  print_result(search.finish());
+}
+
+}  // namespace gpups::tools

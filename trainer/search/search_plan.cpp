@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/search/search_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <variant>
+
+#include "kernels/check.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/edit_distance.hpp"
+#include "trainer/random.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The nodes of a file and where they are, for messages.
+struct TomlPlace {
+  std::string file;
+
+  std::string at(toml::node const& node) const { return fmt::format("{}:{}", file, node.source().begin.line); }
+};
+
+std::string toml_text(toml::node const& node) {
+  std::ostringstream out;
+  node.visit([&out](auto const& value) { out << value; });
+  return out.str();
+}
+
+std::int64_t read_count(TomlPlace const& place, std::string const& name, toml::node const& node, std::int64_t least,
+                        std::int64_t most) {
+  auto const value = node.value_exact<std::int64_t>();
+  GPUPS_REQUIRE(value && *value >= least && *value <= most,
+                "{}: search.{} is {} (out of range): use a whole number from {} to {}", place.at(node), name,
+                toml_text(node), least, most);
+  return *value;
+}
+
+Field const& searched_field(TomlPlace const& place, toml::node const& node, std::string const& name) {
+  std::vector<std::string> names;
+  for (Field const& field : fields()) {
+    names.push_back(field.name());
+    if (field.name() != name) continue;
+    bool const sets_budget = name == "train.epochs" || name == "train.steps" || field.section == "run" ||
+                             field.section == "cluster" || name == "data.folder";
+    GPUPS_REQUIRE(!sets_budget, "{}: {} cannot be searched (it is the same for all trials): remove it", place.at(node),
+                  name);
+    return field;
+  }
+  throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): did you mean '{}'?", place.at(node),
+                          name, nearest_word(name, names)));
+}
+
+SearchedSetting read_range(TomlPlace const& place, Field const& field, toml::table const& table) {
+  Config config;
+  SearchedSetting setting{.name = field.name()};
+  setting.whole = std::holds_alternative<std::int64_t*>(field.pointer(config));
+  GPUPS_REQUIRE(setting.whole || std::holds_alternative<double*>(field.pointer(config)),
+                "{}: {} is not a number (a range has numbers): list its values, [\"a\", \"b\"]", place.at(table),
+                setting.name);
+  for (auto const& [key, value] : table) {
+    GPUPS_REQUIRE(key == "from" || key == "to" || key == "log",
+                  "{}: a range has no '{}' (it would have no effect): use from, to and log", place.at(value),
+                  std::string(key.str()));
+  }
+  auto const low = table["from"].value<double>(), high = table["to"].value<double>();
+  auto const logarithmic = table["log"].value_or(false);
+  GPUPS_REQUIRE(low && high && *low < *high && *low >= field.least && *high <= field.most,
+                "{}: the range of {} needs from and to (numbers, the first below the second, from {} to {}): write "
+                "{{from = 0.01, to = 1}}",
+                place.at(table), setting.name, field.least, field.most);
+  GPUPS_REQUIRE(!logarithmic || *low > 0,
+                "{}: the range of {} begins at {} and has log = true (equal factors need numbers above 0): raise from, "
+                "or remove log",
+                place.at(table), setting.name, *low);
+  setting.low = *low;
+  setting.high = *high;
+  setting.logarithmic = logarithmic;
+  return setting;
+}
+
+SearchedSetting read_setting(TomlPlace const& place, std::string const& name, toml::node const& node) {
+  Field const& field = searched_field(place, node, name);
+  if (toml::table const* const table = node.as_table()) return read_range(place, field, *table);
+  toml::array const* const array = node.as_array();
+  GPUPS_REQUIRE(array != nullptr && array->size() >= 2,
+                "{}: {} has one value (a search needs several): write a list, or {{from = ..., to = ...}}",
+                place.at(node), name);
+  SearchedSetting setting{.name = name};
+  for (toml::node const& choice : *array) setting.choices.push_back(toml_text(choice));
+  return setting;
+}
+
+// Returns a number as text, rounded to three digits, or to a whole number.
+std::string number_between(SearchedSetting const& setting, double share) {
+  double const value = setting.logarithmic ? setting.low * std::pow(setting.high / setting.low, share)
+                                           : setting.low + (setting.high - setting.low) * share;
+  if (setting.whole) return fmt::format("{}", static_cast<std::int64_t>(std::llround(value)));
+  double const rounded = std::clamp(std::stod(fmt::format("{:.3g}", value)), setting.low, setting.high);
+  return fmt::format("{}", rounded);
+}
+
+}  // namespace
+
+std::vector<std::string> SearchPlan::settings_of(std::int64_t trial) const {
+  std::vector<std::string> all;
+  if (trial == 0) return all;
+  RandomBits const random(static_cast<std::uint64_t>(seed), trial);
+  for (std::size_t s = 0; s < settings.size(); ++s) {
+    SearchedSetting const& setting = settings[s];
+    std::uint64_t const bits = random(s);
+    all.push_back(setting.name + "=" +
+                  (setting.choices.empty() ? number_between(setting, static_cast<double>(bits >> 11) * 0x1p-53)
+                                           : setting.choices[below(setting.choices.size(), bits)]));
+  }
+  return all;
+}
+
+SearchPlan load_search_plan(fs::path const& file) {
+  toml::table table;
+  try {
+    table = toml::parse_file(file.string());
+  } catch (toml::parse_error const& error) {
+    throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", file.string(),
+                            error.source().begin.line, error.description()));
+  }
+  TomlPlace const place{file.string()};
+  toml::table const* const section = table["search"].as_table();
+  GPUPS_REQUIRE(section != nullptr,
+                "{} has no section [search] (it says what to search): add it; docs/search.md has an example",
+                file.string());
+  SearchPlan plan;
+  plan.text = toml_text(*section);
+  for (auto const& [key, node] : *section) {
+    std::string const name(key.str());
+    if (name == "settings") continue;
+    if (name == "trials")
+      plan.trials = read_count(place, name, node, 1, 100'000);
+    else if (name == "reduction")
+      plan.reduction = read_count(place, name, node, 2, 100);
+    else if (name == "concurrent")
+      plan.concurrent = read_count(place, name, node, 1, 1024);
+    else if (name == "seed")
+      plan.seed = read_count(place, name, node, 0, std::int64_t{1} << 53);
+    else
+      throw Error(fmt::format("{}: there is no key '{}' in [search] (it would have no effect): did you mean '{}'?",
+                              place.at(node), name,
+                              nearest_word(name, {"trials", "reduction", "concurrent", "seed", "settings"})));
+  }
+  toml::table const* const settings = (*section)["settings"].as_table();
+  GPUPS_REQUIRE(settings != nullptr && !settings->empty(),
+                "{}: [search.settings] is missing or empty (there is nothing to search): add a line such as "
+                "optimizer.learning_rate = {{from = 0.01, to = 1, log = true}}",
+                place.at(*section));
+  for (auto const& [of_section, node] : *settings) {
+    GPUPS_REQUIRE(node.is_table(), "{}: '{}' is not a setting (a setting has a section and a key): write section.key",
+                  place.at(node), std::string(of_section.str()));
+    for (auto const& [key, value] : *node.as_table()) {
+      plan.settings.push_back(read_setting(place, fmt::format("{}.{}", of_section.str(), key.str()), value));
+    }
+  }
+  return plan;
+}
+
+std::vector<Rung> rungs_of(std::int64_t trials, std::int64_t reduction, std::int64_t budget) {
+  std::vector<Rung> rungs{{trials, budget}};
+  // From the last stage back, as long as there are more trials and a shorter budget.
+  std::vector<std::int64_t> counts{trials};
+  while (counts.back() / reduction >= 1 && static_cast<std::int64_t>(counts.size()) < 64) {
+    counts.push_back(counts.back() / reduction);
+  }
+  std::int64_t divisor = 1;
+  std::vector<std::int64_t> budgets{budget};
+  while (budgets.size() < counts.size() && budget / (divisor * reduction) >= 1) {
+    divisor *= reduction;
+    budgets.push_back((budget + divisor - 1) / divisor);
+  }
+  rungs.clear();
+  for (std::size_t i = 0; i < budgets.size(); ++i) rungs.push_back({counts[i], budgets[budgets.size() - 1 - i]});
+  return rungs;
+}
+
+}  // namespace gpups::trainer
