@@ -22,6 +22,7 @@ constexpr char kFooter[] =
     "\nExamples:\n"
     "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
     "  gpu_train search examples/configs/search.toml --run runs/search\n"
+    "  gpu_train bench examples/configs/ratings.toml --set data.folder=ml-100k\n"
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"
     "  gpu_train recommend runs/places 4711\n"
@@ -61,8 +62,8 @@ struct Settings {
         ->type_name("DEVICE");
     command.add_option("--threads", threads, "Cores of a rank on the host; default: run.threads, else an even share")
         ->type_name("N");
-    bool const trains =
-        command.get_name() == "train" || command.get_name() == "search" || command.get_name() == "doctor";
+    std::string const name = command.get_name();
+    bool const trains = name == "train" || name == "search" || name == "bench" || name == "doctor";
     command
         .add_option("--ranks", ranks,
                     fmt::format("Ranks, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
@@ -175,6 +176,10 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   search->add_option("--run", settings.run, "Folder for the trials; default: a new folder in runs/")
       ->type_name("FOLDER");
   search->add_flag("--resume", line.resume, "Continue the search in the folder, if there is one");
+  CLI::App* const bench = app.add_subcommand("bench", "Train with several seeds, and compare with published results");
+  positional(*bench, "CONFIG", line.config, "Configuration with a section [bench]: see docs/bench.md")->required();
+  bench->add_option("--run", settings.run, "Folder for the runs, of which finished ones are kept; default: a new one")
+      ->type_name("FOLDER");
   CLI::App* const eval = app.add_subcommand("eval", "Print the metrics of a run's checkpoint as JSON");
   positional(*eval, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   eval->add_option("--split", line.split, "Part of the data; default: test")->type_name("valid|test");
@@ -210,13 +215,13 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
       "doctor", "Check machine and configuration before a run, and print problems and how to solve them");
   positional(*doctor, "CONFIG", line.config, "Configuration of the run; default: check the machine only");
   doctor->add_option("--run", settings.run, "Folder of the run")->type_name("FOLDER");
-  for (CLI::App* command : {train, search, eval, nearest, recommend, predict, export_, doctor})
+  for (CLI::App* command : {train, search, bench, eval, nearest, recommend, predict, export_, doctor})
     settings.add_to(*command);
   conversion.add_to(*app.add_subcommand("convert", "Convert text of click data to the binary file that training maps"));
 
   require_command(
       argc, argv,
-      {"train", "search", "eval", "nearest", "recommend", "predict", "export", "report", "convert", "doctor"});
+      {"train", "search", "bench", "eval", "nearest", "recommend", "predict", "export", "report", "convert", "doctor"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {

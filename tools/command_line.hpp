@@ -15,9 +15,9 @@ namespace gpups::tools {
 
 // A command with its arguments and options.
 struct CommandLine {
-  std::string command;  // "train", "search", "eval", "nearest", "recommend", "predict", "export", "report", "convert"
-                        // or "doctor"
-  std::string config;   // of train, search and doctor; empty: doctor without a configuration
+  std::string command;  // "train", "search", "bench", "eval", "nearest", "recommend", "predict", "export", "report",
+                        // "convert" or "doctor"
+  std::string config;   // of train, search, bench and doctor; empty: doctor without a configuration
   bool resume = false;
   std::string run_folder;  // of eval, nearest, recommend, predict, export and report
   std::string file;        // of predict

@@ -20,8 +20,9 @@
 #include "tools/hangup.hpp"
 #include "tools/ranks.hpp"
 #include "tools/result_file.hpp"
-#include "tools/search/search.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/trials/bench.hpp"
+#include "tools/trials/search.hpp"
 #include "trainer/click/convert.hpp"
 #include "trainer/export_run.hpp"
 #include "trainer/model_shape.hpp"
@@ -100,6 +101,11 @@ void require_one_process(tools::CommandLine const& line) {
                 line.command, Group::launch_info().ranks);
 }
 
+void run_trials(tools::CommandLine const& line, void (*run)(tools::CommandLine const&)) {
+  require_one_process(line);
+  run(line);
+}
+
 void run_nearest(tools::CommandLine const& line) {
   require_one_process(line);
   trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
@@ -150,10 +156,8 @@ int run(int argc, char** argv) {
   std::optional<tools::CommandLine> const line = tools::parse_command_line(argc, argv);
   if (!line) return 0;
   if (line->command == "train") run_train(*line);
-  if (line->command == "search") {
-    require_one_process(*line);
-    tools::run_search(*line);
-  }
+  if (line->command == "search") run_trials(*line, tools::run_search);
+  if (line->command == "bench") run_trials(*line, tools::run_bench);
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
   if (line->command == "recommend") run_recommend(*line);

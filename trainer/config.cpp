@@ -269,7 +269,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
   for (auto const& [section, node] : table) {
     Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
     std::string const section_name(section.str());
-    if (section_name == "search") continue;  // of gpu_train search; see search_plan.hpp
+    if (section_name == "search" || section_name == "bench") continue;  // of other commands; see trainer/trials
     throw_if_retired(section_name, at.text);
     GPUPS_REQUIRE(node.is_table(),
                   "{}: '{}' is outside of a section (every key belongs to a section): move it below [{}]", at.text,

@@ -118,4 +118,10 @@ void reject_checkpoint_without_manifest(fs::path const& folder) {
   }
 }
 
+void remove_incomplete_checkpoints(std::filesystem::path const& folder) {
+  for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
+    if (!is_checkpoint(folder / name)) std::filesystem::remove_all(folder / name);
+  }
+}
+
 }  // namespace gpups::trainer

@@ -53,5 +53,7 @@ bool is_checkpoint(std::filesystem::path const& folder);
 
 // Throws Error if a run's folder has files of a checkpoint without a manifest, because the next save would delete them.
 void reject_checkpoint_without_manifest(std::filesystem::path const& folder);
+// Removes such files. Only for runs whose first save may be done again.
+void remove_incomplete_checkpoints(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

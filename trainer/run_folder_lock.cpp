@@ -46,8 +46,10 @@ void require_ours(fs::path const& folder, fs::path const& config_file) {
     return;
   }
   for (char const* name : {"metrics.jsonl", "summary.json"}) {
+    // A run that was killed before it wrote its configuration leaves an empty file, in which nothing can be lost.
+    bool const is_empty = fs::is_regular_file(folder / name, error) && fs::file_size(folder / name, error) == 0;
     GPUPS_REQUIRE(
-        checkpoint || !there(folder / name),
+        checkpoint || is_empty || !there(folder / name),
         "{} does not belong to a run of gpu_train, because there is no config.toml beside it (the run would change "
         "it): choose another folder with --run",
         (folder / name).string());

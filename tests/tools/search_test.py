@@ -55,6 +55,8 @@ def ratings():
 
 
 class SearchTest(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)

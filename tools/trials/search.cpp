@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/search/search.hpp"
+#include "tools/trials/search.hpp"
 
 #include <fmt/format.h>
 
@@ -16,17 +16,17 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
-#include "tools/search/trial_process.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/trials/trial_process.hpp"
 #include "trainer/atomic_folder.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/run_folder.hpp"
 #include "trainer/run_folder_lock.hpp"
-#include "trainer/search/search_page.hpp"
-#include "trainer/search/search_plan.hpp"
-#include "trainer/search/search_record.hpp"
 #include "trainer/stop_signals.hpp"
 #include "trainer/task.hpp"
+#include "trainer/trials/search_page.hpp"
+#include "trainer/trials/search_plan.hpp"
+#include "trainer/trials/search_record.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -181,6 +181,7 @@ class Search {
         if (waiting.empty()) continue;
         std::int64_t const trial = waiting.front();
         waiting.pop_front();
+        trainer::remove_incomplete_checkpoints(of(trial));  // this search was killed while a trial saved its first
         slot.reset(new RunningTrial{
             trial, {arguments_of(trial, budget, s, data), folder_ / "trials" / fmt::format("{:03}.log", trial)}});
       }

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/search/search_plan.hpp"
-#include "trainer/search/search_record.hpp"
+#include "trainer/trials/search_plan.hpp"
+#include "trainer/trials/search_record.hpp"
 
 namespace gpups::trainer {
 

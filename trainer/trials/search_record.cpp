@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/search/search_record.hpp"
+#include "trainer/trials/search_record.hpp"
 
 #include <fmt/format.h>
 

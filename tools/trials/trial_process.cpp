@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/search/trial_process.hpp"
+#include "tools/trials/trial_process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

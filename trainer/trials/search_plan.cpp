@@ -1,45 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/search/search_plan.hpp"
+#include "trainer/trials/search_plan.hpp"
 
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <variant>
 
 #include "kernels/check.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/random.hpp"
+#include "trainer/trials/toml_place.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The nodes of a file and where they are, for messages.
-struct TomlPlace {
-  std::string file;
-
-  std::string at(toml::node const& node) const { return fmt::format("{}:{}", file, node.source().begin.line); }
-};
-
-std::string toml_text(toml::node const& node) {
-  std::ostringstream out;
-  node.visit([&out](auto const& value) { out << value; });
-  return out.str();
-}
-
-std::int64_t read_count(TomlPlace const& place, std::string const& name, toml::node const& node, std::int64_t least,
-                        std::int64_t most) {
-  auto const value = node.value_exact<std::int64_t>();
-  GPUPS_REQUIRE(value && *value >= least && *value <= most,
-                "{}: search.{} is {} (out of range): use a whole number from {} to {}", place.at(node), name,
-                toml_text(node), least, most);
-  return *value;
-}
 
 Field const& searched_field(TomlPlace const& place, toml::node const& node, std::string const& name) {
   std::vector<std::string> names;
@@ -122,14 +99,8 @@ std::vector<std::string> SearchPlan::settings_of(std::int64_t trial) const {
 }
 
 SearchPlan load_search_plan(fs::path const& file) {
-  toml::table table;
-  try {
-    table = toml::parse_file(file.string());
-  } catch (toml::parse_error const& error) {
-    throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", file.string(),
-                            error.source().begin.line, error.description()));
-  }
   TomlPlace const place{file.string()};
+  toml::table const table = place.parse();
   toml::table const* const section = table["search"].as_table();
   GPUPS_REQUIRE(section != nullptr,
                 "{} has no section [search] (it says what to search): add it; docs/search.md has an example",
@@ -140,13 +111,13 @@ SearchPlan load_search_plan(fs::path const& file) {
     std::string const name(key.str());
     if (name == "settings") continue;
     if (name == "trials")
-      plan.trials = read_count(place, name, node, 1, 100'000);
+      plan.trials = place.count("search." + name, node, 1, 100'000);
     else if (name == "reduction")
-      plan.reduction = read_count(place, name, node, 2, 100);
+      plan.reduction = place.count("search." + name, node, 2, 100);
     else if (name == "concurrent")
-      plan.concurrent = read_count(place, name, node, 1, 1024);
+      plan.concurrent = place.count("search." + name, node, 1, 1024);
     else if (name == "seed")
-      plan.seed = read_count(place, name, node, 0, std::int64_t{1} << 53);
+      plan.seed = place.count("search." + name, node, 0, std::int64_t{1} << 53);
     else
       throw Error(fmt::format("{}: there is no key '{}' in [search] (it would have no effect): did you mean '{}'?",
                               place.at(node), name,

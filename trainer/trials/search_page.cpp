@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/search/search_page.hpp"
+#include "trainer/trials/search_page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of trials are in their ranges, and the stages of successive halving cost about the same.
-#include "trainer/search/search_plan.hpp"
+#include "trainer/trials/search_plan.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "trainer/search/search_record.hpp"
+#include "trainer/trials/search_record.hpp"
 
 namespace gpups::trainer {
 namespace {

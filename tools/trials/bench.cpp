@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trials/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "kernels/check.hpp"
+#include "tools/standard_streams.hpp"
+#include "tools/trials/trial_process.hpp"
+#include "trainer/progress_reporter.hpp"
+#include "trainer/run_folder.hpp"
+#include "trainer/run_folder_lock.hpp"
+#include "trainer/stop_signals.hpp"
+#include "trainer/trials/bench_plan.hpp"
+
+namespace gpups::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Overrides = std::vector<trainer::SettingOverride>;
+
+// What a seed measured: means over folds.
+struct Measured {
+  std::vector<double> metrics;
+  double seconds = 0, bytes = 0;  // of training; sent between ranks
+};
+
+// Throws Error, with where the data comes from, if a file is missing.
+void require_data(trainer::Config const& config, trainer::BenchPlan const& plan) {
+  if (config.data.reader == "wordnet") return;
+  for (std::string const& name : {config.data.train, config.data.valid, config.data.test}) {
+    fs::path const file = fs::path(config.data.folder) / name;
+    GPUPS_REQUIRE(
+        name.empty() || fs::exists(file),
+        "{} is missing (the benchmark needs it; the data is: {}): give its folder with --set data.folder=FOLDER",
+        file.string(), plan.data);
+  }
+}
+
+// Runs a training to its end. Returns its summary, or nothing if a signal stopped it.
+std::optional<nlohmann::json> wait_run(CommandLine const& line, std::vector<std::string> const& settings,
+                                       fs::path const& folder) {
+  std::vector<std::string> arguments{"train", line.config, "--resume", "--run", folder.string()};
+  for (auto const& one : line.overrides) {
+    if (!one.setting.starts_with("run.folder=")) arguments.insert(arguments.end(), {"--set", one.setting});
+  }
+  for (std::string const& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+  trainer::remove_incomplete_checkpoints(folder);  // the benchmark was killed while a run saved its first
+  TrialProcess process(arguments, folder.string() + ".log");
+  std::optional<std::string> failure;
+  for (bool stopping = false; !(failure = process.ended());) {
+    if (!stopping && trainer::StopSignals::received()) {
+      stopping = true;
+      process.stop();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  GPUPS_REQUIRE(failure->empty(), "a run of the benchmark failed: {}", *failure);
+  auto summary = nlohmann::json::parse(std::ifstream(folder / "summary.json"));
+  if (!summary.at("finished").get<bool>()) return std::nullopt;
+  return summary;
+}
+
+double sent_bytes(nlohmann::json const& summary) {
+  double bytes = 0;
+  for (auto const& [kind, number] : summary.at("sent").items()) {
+    if (kind != "messages") bytes += number.get<double>();
+  }
+  return bytes;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::size_t const middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::string table(trainer::BenchPlan const& plan, std::vector<Measured> const& measured) {
+  std::size_t width = std::string("median").size();
+  for (auto const& published : plan.published) width = std::max(width, published.of.size());
+  std::string text = fmt::format("{:<{}}", "", width);
+  for (std::string const& metric : plan.metrics) text += fmt::format("  {:>10}", metric);
+  text += fmt::format("  {:>10}  {:>10}\n", "training", "sent");
+  auto const add = [&](std::string const& name, auto const& metric) {
+    text += fmt::format("{:<{}}", name, width);
+    for (std::size_t m = 0; m < plan.metrics.size(); ++m) text += fmt::format("  {:>10}", metric(m));
+  };
+  auto const number = [](double value) { return fmt::format("{:.4g}", value); };
+  for (std::size_t s = 0; s < measured.size(); ++s) {
+    add(fmt::format("seed {}", plan.seeds[s]), [&](std::size_t m) { return number(measured[s].metrics[m]); });
+    text += fmt::format("  {:>10}  {:>10}\n", trainer::short_time(measured[s].seconds),
+                        trainer::short_bytes(static_cast<std::uint64_t>(measured[s].bytes)));
+  }
+  add("median", [&](std::size_t m) {
+    std::vector<double> values;
+    for (Measured const& seed : measured) values.push_back(seed.metrics[m]);
+    return number(median(values));
+  });
+  text += "\n";
+  for (auto const& published : plan.published) {
+    add(published.of, [&](std::size_t m) {
+      auto const found = published.metrics.find(plan.metrics[m]);
+      return found == published.metrics.end() ? "" : number(found->second);
+    });
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void run_bench(CommandLine const& line) {
+  trainer::StopSignals const signals;
+  trainer::BenchPlan const plan = trainer::load_bench_plan(line.config);
+  trainer::Config const config = trainer::load_config(line.config, line.overrides);
+  for (auto const& fold : plan.folds) {
+    Overrides all = line.overrides;
+    all.insert(all.end(), fold.begin(), fold.end());
+    require_data(trainer::load_config(line.config, all), plan);
+  }
+  trainer::RunFolderLock const lock(config.run.folder, fs::path(line.config).stem().string(), line.config);
+  std::vector<Measured> measured;
+  for (std::int64_t const seed : plan.seeds) {
+    Measured mean{.metrics = std::vector<double>(plan.metrics.size())};
+    auto const folds = static_cast<double>(plan.folds.size());
+    for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+      std::vector<std::string> settings = plan.folds[f];
+      settings.push_back(fmt::format("train.seed={}", seed));
+      std::string const name =
+          plan.folds.size() == 1 ? fmt::format("seed{}", seed) : fmt::format("seed{}-fold{}", seed, f + 1);
+      auto const summary = wait_run(line, settings, fs::absolute(lock.path()) / name);
+      if (!summary) {
+        return trainer::print_line(
+            stderr, fmt::format("stopped by a signal; the same command with --run {} goes on", lock.path().string()));
+      }
+      for (std::size_t m = 0; m < plan.metrics.size(); ++m) {
+        GPUPS_REQUIRE(summary->contains("test") && summary->at("test").contains(plan.metrics[m]),
+                      "the test has no metric '{}' (bench.metrics names it): correct {}", plan.metrics[m], line.config);
+        mean.metrics[m] += summary->at("test").at(plan.metrics[m]).get<double>() / folds;
+      }
+      mean.seconds += summary->at("train_seconds").get<double>() / folds;
+      mean.bytes += sent_bytes(*summary) / folds;
+      trainer::print_line(stderr, fmt::format("{}: {}", name, summary->at("test").dump()));
+    }
+    measured.push_back(mean);
+  }
+  print_result(table(plan, measured));
+}
+
+}  // namespace gpups::tools

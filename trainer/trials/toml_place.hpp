@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads sections of a configuration file that are not settings of a run. Only for the sources of this folder.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+
+// Returns a node as TOML.
+inline std::string toml_text(toml::node const& node) {
+  std::ostringstream out;
+  node.visit([&out](auto const& value) { out << value; });
+  return out.str();
+}
+
+// A file, for messages.
+struct TomlPlace {
+  std::string file;
+
+  // Parses the file. Throws Error if it is not TOML.
+  toml::table parse() const {
+    try {
+      return toml::parse_file(file);
+    } catch (toml::parse_error const& error) {
+      throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", file, error.source().begin.line,
+                              error.description()));
+    }
+  }
+  std::string at(toml::node const& node) const { return fmt::format("{}:{}", file, node.source().begin.line); }
+  // Throws Error if the node is not an integer in the range.
+  std::int64_t count(std::string_view name, toml::node const& node, std::int64_t least, std::int64_t most) const {
+    auto const value = node.value_exact<std::int64_t>();
+    GPUPS_REQUIRE(value && *value >= least && *value <= most,
+                  "{}: {} is {} (out of range): use a whole number from {} to {}", at(node), name, toml_text(node),
+                  least, most);
+    return *value;
+  }
+};
+
+}  // namespace gpups::trainer
