@@ -94,5 +94,49 @@ TEST(RankScores, CountsBetterAndEqualOnEveryDevice) {
   }
 }
 
+// Several queries of a row have other targets and the same columns that do not count.
+TEST(RankScores, QueriesMayShareRowsOnEveryDevice) {
+  std::vector<Device> devices{Device::host()};
+  if (cuda_device_count() > 0) devices.push_back(Device::cuda(0));
+  constexpr std::size_t kRows = 3, kColumns = 5000, kQueries = 7;
+  std::mt19937 random(7);
+  std::vector<float> scores(kRows * row_stride(kColumns));
+  for (float& s : scores) s = static_cast<float>(random() % 100);
+  std::vector<std::uint32_t> const rows{2, 0, 0, 1, 2, 2, 0}, known{4, 4999, 17, 4}, offsets{0, 2, 2, 4};
+  std::vector<std::uint32_t> const targets{3, 9, 4998, 0, 18, 4097, 5};
+  for (Device device : devices) {
+    Stream stream(device, 2);
+    std::size_t const tiles = rank_tiles(kColumns);
+    auto const s = to_device(stream, scores);
+    auto const t = to_device(stream, targets), r = to_device(stream, rows), o = to_device(stream, offsets),
+               k = to_device(stream, known);
+    Array<std::uint32_t> const better(device, kQueries * tiles), equal(device, kQueries * tiles);
+    rank_scores(stream, {.scores = {s.data(), kRows, kColumns, row_stride(kColumns), device},
+                         .targets = t,
+                         .rows = r,
+                         .known_offsets = o,
+                         .known = k,
+                         .better = better,
+                         .equal = equal});
+    auto const b = to_host(stream, better.view()), e = to_host(stream, equal.view());
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      float const* const row = scores.data() + rows[q] * row_stride(kColumns);
+      std::set<std::uint32_t> const out(known.begin() + offsets[rows[q]], known.begin() + offsets[rows[q] + 1]);
+      Counts by_hand, counts;
+      for (std::uint32_t c = 0; c < kColumns; ++c) {
+        if (out.contains(c)) continue;
+        by_hand.better += row[c] > row[targets[q]] ? 1 : 0;
+        by_hand.equal += row[c] == row[targets[q]] ? 1 : 0;
+      }
+      for (std::size_t i = 0; i < tiles; ++i) {
+        bool const adds = i + 1 < tiles;
+        counts.better += adds ? b[q * tiles + i] : -b[q * tiles + i];
+        counts.equal += adds ? e[q * tiles + i] : -e[q * tiles + i];
+      }
+      EXPECT_EQ(counts, by_hand) << to_string(device) << ", query " << q;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gpups::kernels
