@@ -78,7 +78,7 @@ class BenchTest(unittest.TestCase):
         reject("bench.seeds is -1", BENCH.replace("[5,", "[-1,"))
         reject("'mrr' is not a number of bench.metrics", BENCH.replace("rmse = 0.25", "mrr = 0.25"))
         reject("the test has no metric 'auc'", BENCH.replace('"mae"', '"auc"'))
-        reject("a.txt is missing (the benchmark needs it; the data is: made up)", BENCH, "--set", "data.folder=/nowhere")
+        reject("a.txt is missing (the benchmark needs it; the data is: made up)", BENCH, "--set", "data.folder=/none")
         reject("model.n3 has no effect here", BENCH, "--set", "model.n3=1")
 
 
