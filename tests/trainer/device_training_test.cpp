@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ratings and word vectors train on GPUs, with the same bits on one rank and on several.
+// Ratings, word vectors and recommenders train on GPUs, with the same bits on one rank and on several.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,6 +48,29 @@ TEST_F(TrainingOnCuda, WordVectors) {
   folder_.write("questions.txt", "t0w0 t0w1 t1w0 t1w1\n");
   auto const [first, last] = losses({"data.reader=text", "data.train=text.txt", "data.test=questions.txt",
                                      "model.subsample=0", "train.batch_size=16"});
+  EXPECT_LT(last, first);
+}
+
+// Users choose items of their own kind.
+std::string choices() {
+  std::string text;
+  for (std::uint64_t u = 0; u < 40; ++u) {
+    text += fmt::format("u{}", u);
+    for (std::uint64_t k = 0; k < 5; ++k) text += fmt::format(" i{}", random_bits(1, u, k) % 8 * 3 + u % 3);
+    text += "\n";
+  }
+  return text;
+}
+
+TEST_F(TrainingOnCuda, PairwiseRanking) {
+  folder_.write("choices.txt", choices());
+  auto const [first, last] = losses({"data.reader=interactions", "data.train=choices.txt", "model.name=bpr"});
+  EXPECT_LT(last, first);
+}
+
+TEST_F(TrainingOnCuda, LeastSquares) {
+  folder_.write("choices.txt", choices());
+  auto const [first, last] = losses({"data.reader=interactions", "data.train=choices.txt", "model.name=ials"});
   EXPECT_LT(last, first);
 }
 
