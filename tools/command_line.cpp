@@ -21,7 +21,7 @@ constexpr std::size_t kCountMost = 1000000;
 constexpr char kFooter[] =
     "\nExamples:\n"
     "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
-    "  gpu_train search examples/configs/search.toml --run runs/search\n"
+    "  gpu_train search examples/configs/fb15k-237-search.toml --run runs/search\n"
     "  gpu_train bench examples/configs/ratings.toml --set data.folder=ml-100k\n"
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"

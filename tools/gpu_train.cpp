@@ -102,6 +102,7 @@ void require_one_process(tools::CommandLine const& line) {
 }
 
 void run_trials(tools::CommandLine const& line, void (*run)(tools::CommandLine const&)) {
+  std::signal(SIGPIPE, SIG_IGN);  // as in run_train()
   require_one_process(line);
   run(line);
 }

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "trainer/config_constraints.hpp"
+#include "trainer/config_consistency.hpp"
 #include "trainer/config_defaults.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
@@ -343,30 +343,7 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   if (config.data.folder.empty()) {
     config.data.folder = config.data.reader == "wordnet" ? "/usr/share/wordnet" : fs::weakly_canonical(folder).string();
   }
-  auto const known = model_names_for(config.data.reader);
-  GPUPS_REQUIRE(
-      std::find(known.begin(), known.end(), config.model.name) != known.end(),
-      "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
-      "{}",
-      name, config.model.name, config.data.reader, fmt::join(known, ", "));
-  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings" ||
-                     config.data.reader == "text" || config.data.reader == "edges" ||
-                     config.data.reader == "interactions";
-  GPUPS_REQUIRE(!named || !config.data.train.empty(),
-                "{}: data.train is empty (there are no samples to train on): set it to a file", name);
-  bool const rows_by_ftrl =
-      (constraints::has_rows(config) && config.optimizer.kind == "ftrl") || constraints::kWideProximal.in(config);
-  GPUPS_REQUIRE(!rows_by_ftrl || config.optimizer.schedule == "constant",
-                "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
-                "proportion to the "
-                "learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
-                name, config.optimizer.schedule);
-  GPUPS_REQUIRE(!constraints::kTopKWarmsUp.in(config) || config.dense.density <= config.dense.initial_density,
-                "{}: dense.density is {} and dense.initial_density is {} (during the warm-up the share falls from the "
-                "second to the first): set dense.initial_density to at least dense.density, or dense.warmup_steps = 0",
-                name, config.dense.density, config.dense.initial_density);
-  GPUPS_REQUIRE(!config.eval.hits.empty(),
-                "{}: eval.hits is empty (no quality would be reported): add a k, for example 10", name);
+  require_consistent(config, name);
   return config;
 }
 

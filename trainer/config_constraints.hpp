@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conditions under which settings have an effect, and the reasons in error messages when they have none. Included
-// by config.cpp, config_fields*.cpp and model_shape.cpp only.
+// by config_consistency.cpp, config_fields*.cpp and model_shape.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -184,7 +184,7 @@ inline Constraint const kPooled{[](Config const& c) {
                                 "no category has several values: see data.multi_hot and data.weighted"};
 inline Constraint const kDecaying{
     [](Config const& c) { return c.model.name != "ials" && c.optimizer.schedule != "constant"; },
-    "optimizer.schedule is \"constant\", or model.name \"ials\""};
+    "optimizer.schedule is \"constant\", or model.name is \"ials\""};
 inline Constraint const kScheduled{[](Config const& c) { return c.model.name != "ials"; },
                                    "model.name = \"ials\" solves for its rows"};
 inline Constraint const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};

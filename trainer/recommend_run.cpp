@@ -25,7 +25,9 @@ std::vector<std::uint32_t> best_items(std::span<float const> scores, std::span<I
   std::vector<std::uint32_t> items(scores.size());
   std::iota(items.begin(), items.end(), 0U);
   std::erase_if(items, [&](std::uint32_t item) {
-    return std::any_of(seen.begin(), seen.end(), [item](Interaction const& pair) { return pair.item == item; });
+    auto const found = std::lower_bound(seen.begin(), seen.end(), item,
+                                        [](Interaction const& pair, std::uint32_t of) { return pair.item < of; });
+    return found != seen.end() && found->item == item;
   });
   auto const middle = items.begin() + static_cast<std::ptrdiff_t>(std::min(count, items.size()));
   std::partial_sort(items.begin(), middle, items.end(), [&](std::uint32_t a, std::uint32_t b) {

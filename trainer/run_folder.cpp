@@ -18,17 +18,12 @@ namespace gpups::trainer {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// Removes the end of a line that a run could not write whole, because it was killed or the disk was full.
 void remove_incomplete_line(fs::path const& file) {
   std::ifstream in(file, std::ios::binary);
   std::uintmax_t end = 0;  // of the last complete line
   for (std::string line; std::getline(in, line) && !in.eof();) end += line.size() + 1;
   if (end < fs::file_size(file)) fs::resize_file(file, end);
 }
-
-}  // namespace
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
@@ -118,9 +113,14 @@ void reject_checkpoint_without_manifest(fs::path const& folder) {
   }
 }
 
-void remove_incomplete_checkpoints(std::filesystem::path const& folder) {
+void remove_incomplete_checkpoints(fs::path const& folder) {
+  if (!has_config_mark(folder / "config.toml")) return;
   for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
-    if (!is_checkpoint(folder / name)) std::filesystem::remove_all(folder / name);
+    if (is_checkpoint(folder / name)) continue;
+    std::error_code none;  // set if there is no checkpoint folder
+    for (auto const& entry : fs::directory_iterator(folder / name, none)) {
+      if (entry.path().filename().string().starts_with("step-")) fs::remove_all(entry.path());
+    }
   }
 }
 

@@ -53,7 +53,10 @@ bool is_checkpoint(std::filesystem::path const& folder);
 
 // Throws Error if a run's folder has files of a checkpoint without a manifest, because the next save would delete them.
 void reject_checkpoint_without_manifest(std::filesystem::path const& folder);
-// Removes such files. Only for runs whose first save may be done again.
+// Removes such files from the folder of a run, whose first save was interrupted. REQUIRES: the folder is locked.
 void remove_incomplete_checkpoints(std::filesystem::path const& folder);
+
+// Removes the end of a line that a process could not write whole, because it was killed or the disk was full.
+void remove_incomplete_line(std::filesystem::path const& file);
 
 }  // namespace gpups::trainer

@@ -24,12 +24,6 @@ bool there(fs::path const& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
-bool begins_with_mark(fs::path const& file) {
-  std::string text(sizeof kConfigMark - 1, '\0');
-  std::ifstream in(file, std::ios::binary);
-  return in.read(text.data(), static_cast<std::streamsize>(text.size())) && text == kConfigMark;
-}
-
 void require_ours(fs::path const& folder, fs::path const& config_file) {
   fs::path const config = folder / "config.toml";
   bool const checkpoint = there(folder / kLastCheckpoint) || there(folder / kBestCheckpoint);
@@ -39,7 +33,7 @@ void require_ours(fs::path const& folder, fs::path const& config_file) {
                   "the run would write its configuration to {} (it would replace your file): choose another folder "
                   "with --run",
                   config.string());
-    GPUPS_REQUIRE(begins_with_mark(config),
+    GPUPS_REQUIRE(has_config_mark(config),
                   "{} was not written by gpu_train (the run would replace it): move it away, or choose "
                   "another folder with --run",
                   config.string());
@@ -57,6 +51,12 @@ void require_ours(fs::path const& folder, fs::path const& config_file) {
 }
 
 }  // namespace
+
+bool has_config_mark(fs::path const& file) {
+  std::string text(sizeof kConfigMark - 1, '\0');
+  std::ifstream in(file, std::ios::binary);
+  return in.read(text.data(), static_cast<std::streamsize>(text.size())) && text == kConfigMark;
+}
 
 RunFolderLock::RunFolderLock(fs::path const& folder, std::string const& name, fs::path const& config_file) {
   try {

@@ -12,6 +12,9 @@ namespace gpups::trainer {
 // The first line of a config.toml that gpu_train has written.
 inline constexpr char kConfigMark[] = "# Written by gpu_train: the whole configuration of this run.\n";
 
+// Returns whether gpu_train has written a configuration.
+bool has_config_mark(std::filesystem::path const& file);
+
 // Holds the lock of a run's folder while it exists.
 class RunFolderLock {
  public:

@@ -7,17 +7,19 @@
 
 namespace gpups::kernels {
 
-// A team computes a row of the result.
+// A team computes a row of a block's sum.
 template <Space S>
 void run(Exec<S> ex, Gramian const& g) {
-  std::size_t const dim = g.rows.columns();
-  GPUPS_ASSERT(g.out.rows() == dim && g.out.columns() == dim);
-  each_row(ex, dim, [g, dim] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+  std::size_t const dim = g.rows.columns(), blocks = gramian_blocks(g.rows.rows());
+  GPUPS_ASSERT(g.out.rows() >= blocks * dim && g.out.columns() == dim);
+  each_row(ex, blocks * dim, [g, dim] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     float* const out = g.out.row(i);
     lanes.each(dim, [=](std::size_t j) { out[j] = 0; });
-    for (std::size_t r = 0; r < g.rows.rows(); ++r) {
+    std::size_t const first = i / dim * kGramianRows, left = g.rows.rows() - first;
+    std::size_t const end = first + (left < kGramianRows ? left : kGramianRows);
+    for (std::size_t r = first; r < end; ++r) {
       float const* const row = g.rows.row(r);
-      float const of_row = row[i];
+      float const of_row = row[i % dim];
       lanes.each(dim, [=](std::size_t j) { out[j] = multiply_add(of_row, row[j], out[j]); });
     }
   });

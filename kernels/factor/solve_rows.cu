@@ -39,25 +39,25 @@ struct RowSystem {
   GPUPS_FN void solve(float* x, float* r, float* p, float* q) const {
     lanes.each(dim(), [=](std::size_t j) { r[j] = 0; });
     for (std::uint32_t e = first; e < end; ++e) add(1, other(e), r);
-    float const enough = kSolvedShare * dot(r, r) + kTiny;
+    float const tolerance = kSolveTolerance * dot(r, r) + kTiny;
     multiply(x, q);
     add(-1, q, r);
     lanes.each(dim(), [=](std::size_t j) { p[j] = r[j]; });
     float residual = dot(r, r);
-    for (int i = 0; i < kSolveIterationsMax && residual > enough; ++i) {
+    for (int i = 0; i < kSolveIterationsMax && residual > tolerance; ++i) {
       multiply(p, q);
       float const step = residual / dot(p, q);
       add(step, p, x);
       add(-step, q, r);
-      float const next = dot(r, r), turn = next / residual;
-      lanes.each(dim(), [=](std::size_t j) { p[j] = multiply_add(turn, p[j], r[j]); });
+      float const next = dot(r, r), beta = next / residual;
+      lanes.each(dim(), [=](std::size_t j) { p[j] = multiply_add(beta, p[j], r[j]); });
       residual = next;
     }
   }
   GPUPS_FN std::int64_t loss(float const* x) const {
     double sum = 0;
     for (std::uint32_t e = first; e < end; ++e) sum += static_cast<double>(1 - dot(other(e), x));
-    return loss_units(sum > 0 ? sum / (end - first) : 0);
+    return first == end ? 0 : loss_units(sum < 0 ? 0 : sum / (end - first));
   }
 };
 

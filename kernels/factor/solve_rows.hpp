@@ -14,8 +14,8 @@
 namespace gpups::kernels {
 
 inline constexpr int kSolveIterationsMax = 16;
-// Iterations end when the squared norm of the residual is this share of that of the right side.
-inline constexpr float kSolvedShare = 1e-8F;
+// The relative tolerance, of squared norms of the residual.
+inline constexpr float kSolveTolerance = 1e-8F;
 
 // With v the rows of its interactions and n their number, a row is the x for which
 //   sum of (1 - <v, x>)^2 + <x, gramian x> + l2 * (n + unobserved) * <x, x>

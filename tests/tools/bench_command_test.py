@@ -6,10 +6,12 @@ usage: bench_command_test.py PROGRAM
 """
 import json
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = None
@@ -67,6 +69,22 @@ class BenchTest(unittest.TestCase):
         kept = (self.folder / "out/seed5-fold1/summary.json").stat().st_mtime_ns
         self.assertEqual([line.split() for line in self.bench(BENCH).splitlines()], lines)  # finished runs are kept
         self.assertEqual((self.folder / "out/seed5-fold1/summary.json").stat().st_mtime_ns, kept)
+
+    def test_stopped_benchmark_goes_on(self):
+        (self.folder / "bench.toml").write_text(CONFIG.replace("epochs = 2", "epochs = 400") + BENCH)
+        command = [PROGRAM, "bench", "bench.toml", "--run", "stopped"]
+        process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not (self.folder / "stopped/seed5-fold2/config.toml").exists() and process.poll() is None:
+            time.sleep(.01)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (0, ""), err)
+        self.assertIn("stopped by a signal; the same command with --run", err)
+        kept = (self.folder / "stopped/seed5-fold1/summary.json").stat().st_mtime_ns
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("median", done.stdout)
+        self.assertEqual((self.folder / "stopped/seed5-fold1/summary.json").stat().st_mtime_ns, kept)
 
     def test_rejects_what_cannot_be_measured(self):
         def reject(words, section, *options):

@@ -68,6 +68,13 @@ class SearchTest(unittest.TestCase):
         return subprocess.Popen([PROGRAM, "search", "search.toml", "--run", name, *options], cwd=self.folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def wait_for(self, process, is_true):
+        """Waits until a function returns true, or the process ends."""
+        end = time.monotonic() + 60
+        while not is_true() and process.poll() is None:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(.005)
+
     def finish(self, *arguments, **settings):
         process = self.start(*arguments, **settings)
         out, err = process.communicate(timeout=300)
@@ -112,16 +119,22 @@ class SearchTest(unittest.TestCase):
         whole = self.finish("whole", *longer)
         draw = random.Random(2)
         kills = 0
+        record = self.folder / "killed/search.jsonl"
+        found = []  # lines of the record at each kill
         while kills < KILLS:
             process = self.start("killed", "--resume", *longer)
-            time.sleep(draw.uniform(.03, .15))
+            self.wait_for(process, lambda: record.exists() and record.stat().st_size > 0)
+            time.sleep(draw.uniform(.02, .15))
             if process.poll() is None:
                 process.kill()
                 kills += 1
-            elif process.returncode == 0:  # on a fast machine
+                found.append(len(record.read_text().splitlines()))
+            _, err = process.communicate()
+            self.assertIn(process.returncode, (0, -signal.SIGKILL), err)
+            if process.returncode == 0:  # on a fast machine
                 break
-            process.communicate()
         self.assertGreater(kills, 2)
+        self.assertGreater(found[-1], 1, "no trial had ended at the last kill")
         self.assertEqual(self.finish("killed", "--resume", *longer), whole)
 
     def test_concurrent_trials_give_the_same_table(self):
@@ -130,8 +143,7 @@ class SearchTest(unittest.TestCase):
     def test_stopped_search_can_be_resumed(self):
         whole = self.finish("whole")
         process = self.start("stopped")
-        while not (self.folder / "stopped/trials/001.log").exists():
-            time.sleep(.01)
+        self.wait_for(process, lambda: (self.folder / "stopped/trials/001.log").exists())
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
@@ -162,6 +174,10 @@ class SearchTest(unittest.TestCase):
         self.reject(["model.dim has one value"], plan("model.dim = 4"))
         self.reject(["needs from and to"], plan("model.dim = {from = 4}"))
         self.reject(["needs from and to", "from 1 to 65536"], plan("model.dim = {from = 0, to = 9}"))
+        self.reject(["log is 'yes'"], plan("model.dim = {from = 4, to = 9, log = \"yes\"}"))
+        self.reject(["data.valid_share cannot be searched"], plan("data.valid_share = [0.1, 0.2]"))
+        self.reject(["train.patience ends trials early"], plan("model.dim = [4, 8]"), "--set", "train.patience=2")
+        self.reject(["train.keep_best has no effect"], plan("model.dim = [4, 8]"), "--set", "train.keep_best=false")
         self.reject(["begins at 0", "log = true"], plan("optimizer.l2 = {from = 0, to = 1, log = true}"))
         self.reject(["a range has no 'step'"], plan("model.dim = {from = 1, to = 9, step = 2}"))
         self.reject(["optimizer.kind is not a number"], plan("optimizer.kind = {from = 1, to = 2}"))
@@ -169,7 +185,7 @@ class SearchTest(unittest.TestCase):
         self.reject(["search.reduction is 1"], plan("model.dim = [4, 8]", "reduction = 1\n"))
         self.reject(["model.n3 has no effect here"], plan("model.n3 = [0.1, 0.2]"))
         self.reject(["no valid split"], plan("model.dim = [4, 8]"), "--set", "data.valid_share=0")
-        self.assertFalse((self.folder / "rejected/search.jsonl").exists())
+        self.assertFalse((self.folder / "rejected/trials/000").exists())
 
 
 if __name__ == "__main__":

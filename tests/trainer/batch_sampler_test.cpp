@@ -63,5 +63,18 @@ TEST(BatchSampler, RejectsMoreRanksThanMicrobatches) {
                      {"5 ranks and 4 microbatches", "train.microbatches=5"});
 }
 
+TEST(BatchSampler, KeepsTheOrderOfSamplesThatAreNotShuffled) {
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    BatchSampler sampler(10, {.batch_size = 4, .microbatches = 2, .shuffled = false, .rank = Rank{rank}, .ranks = 2});
+    std::vector<std::uint64_t> seen;
+    for (std::int64_t clock = 3; clock < 6; ++clock) {  // the second epoch
+      auto const samples = sampler.make(Clock{clock}).samples;
+      seen.insert(seen.end(), samples.begin(), samples.end());
+    }
+    EXPECT_EQ(seen,
+              (rank == 0 ? std::vector<std::uint64_t>{0, 1, 4, 5, 8} : std::vector<std::uint64_t>{2, 3, 6, 7, 9}));
+  }
+}
+
 }  // namespace
 }  // namespace gpups::trainer

@@ -15,7 +15,6 @@
 #include "tools/standard_streams.hpp"
 #include "tools/trials/trial_process.hpp"
 #include "trainer/progress_reporter.hpp"
-#include "trainer/run_folder.hpp"
 #include "trainer/run_folder_lock.hpp"
 #include "trainer/stop_signals.hpp"
 #include "trainer/trials/bench_plan.hpp"
@@ -24,7 +23,6 @@ namespace gpups::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Overrides = std::vector<trainer::SettingOverride>;
 
 // What a seed measured: means over folds.
 struct Measured {
@@ -48,23 +46,26 @@ void require_data(trainer::Config const& config, trainer::BenchPlan const& plan)
 std::optional<nlohmann::json> wait_run(CommandLine const& line, std::vector<std::string> const& settings,
                                        fs::path const& folder) {
   std::vector<std::string> arguments{"train", line.config, "--resume", "--run", folder.string()};
-  for (auto const& one : line.overrides) {
-    if (!one.setting.starts_with("run.folder=")) arguments.insert(arguments.end(), {"--set", one.setting});
+  for (auto const& all : {settings_for_trials(line.overrides), settings}) {
+    for (std::string const& setting : all) arguments.insert(arguments.end(), {"--set", setting});
   }
-  for (std::string const& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-  trainer::remove_incomplete_checkpoints(folder);  // the benchmark was killed while a run saved its first
+  wait_free_folder(folder, line.config);  // its process may still end, if the benchmark was killed
   TrialProcess process(arguments, folder.string() + ".log");
-  std::optional<std::string> failure;
-  for (bool stopping = false; !(failure = process.ended());) {
+  std::optional<TrialEnd> end;
+  bool stopping = false;
+  while (!(end = process.ended())) {
     if (!stopping && trainer::StopSignals::received()) {
       stopping = true;
       process.stop();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  GPUPS_REQUIRE(failure->empty(), "a run of the benchmark failed: {}", *failure);
-  auto summary = nlohmann::json::parse(std::ifstream(folder / "summary.json"));
-  if (!summary.at("finished").get<bool>()) return std::nullopt;
+  if (stopping || end->was_stopped) return std::nullopt;
+  auto summary = nlohmann::json::parse(std::ifstream(folder / "summary.json"), nullptr, false);
+  GPUPS_REQUIRE(end->error.empty() && summary.is_object(),
+                "{} failed: {} (the table needs every run): correct it, and run the same command again",
+                folder.filename().string(), end->error.empty() ? "it has no summary" : end->error);
+  if (!summary.value("finished", false)) return std::nullopt;
   return summary;
 }
 
@@ -84,7 +85,7 @@ double median(std::vector<double> values) {
 
 std::string table(trainer::BenchPlan const& plan, std::vector<Measured> const& measured) {
   std::size_t width = std::string("median").size();
-  for (auto const& published : plan.published) width = std::max(width, published.of.size());
+  for (auto const& published : plan.published) width = std::max(width, published.source.size());
   std::string text = fmt::format("{:<{}}", "", width);
   for (std::string const& metric : plan.metrics) text += fmt::format("  {:>10}", metric);
   text += fmt::format("  {:>10}  {:>10}\n", "training", "sent");
@@ -105,7 +106,7 @@ std::string table(trainer::BenchPlan const& plan, std::vector<Measured> const& m
   });
   text += "\n";
   for (auto const& published : plan.published) {
-    add(published.of, [&](std::size_t m) {
+    add(published.source, [&](std::size_t m) {
       auto const found = published.metrics.find(plan.metrics[m]);
       return found == published.metrics.end() ? "" : number(found->second);
     });
@@ -121,7 +122,7 @@ void run_bench(CommandLine const& line) {
   trainer::BenchPlan const plan = trainer::load_bench_plan(line.config);
   trainer::Config const config = trainer::load_config(line.config, line.overrides);
   for (auto const& fold : plan.folds) {
-    Overrides all = line.overrides;
+    std::vector<trainer::SettingOverride> all = line.overrides;
     all.insert(all.end(), fold.begin(), fold.end());
     require_data(trainer::load_config(line.config, all), plan);
   }

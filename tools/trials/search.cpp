@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "gpups/gpups.hpp"
+#include "kernels/arena.hpp"
 #include "kernels/check.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/trials/trial_process.hpp"
@@ -33,23 +34,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using trainer::SearchPlan, trainer::SearchRecord, trainer::TrialResult;
-using Overrides = std::vector<trainer::SettingOverride>;
+using Settings = std::vector<std::string>;
 
 constexpr auto kPoll = std::chrono::milliseconds(20);
-
-// The overrides of the command line for all trials: without the folder, which is that of the search.
-Overrides of_trials(Overrides const& given) {
-  Overrides all;
-  for (auto const& one : given) {
-    if (!one.setting.starts_with("run.folder=")) all.push_back(one);
-  }
-  return all;
-}
-
-Overrides with(Overrides overrides, std::vector<std::string> const& settings) {
-  overrides.insert(overrides.end(), settings.begin(), settings.end());
-  return overrides;
-}
 
 // How long a trial may train.
 struct Budget {
@@ -66,15 +53,17 @@ class Search {
  public:
   Search(CommandLine const& line, trainer::Config const& config, SearchPlan plan, fs::path folder)
       : file_(line.config),
-        overrides_(of_trials(line.overrides)),
+        given_(settings_for_trials(line.overrides)),
         plan_(std::move(plan)),
         budget_(budget_of(config)),
         folder_(std::move(folder)),
         record_(folder_, {{"search", plan_.text}, {"configuration", trainer::resolved(config)}}) {
+    GPUPS_REQUIRE(config.train.patience == 0,
+                  "train.patience ends trials early (trials are compared after equal times): remove it");
     fs::create_directories(folder_ / "trials");
     auto const ranks = static_cast<std::size_t>(config.run.ranks);
     if (plan_.concurrent > 1 && config.run.threads == 0) {
-      std::size_t const cores = std::max(std::thread::hardware_concurrency(), 1U);
+      auto const cores = static_cast<std::size_t>(kernels::Arena(0).threads());
       threads_ = std::max<std::size_t>(cores / (static_cast<std::size_t>(plan_.concurrent) * ranks), 1);
     }
     // Each of the trials at the same time has a GPU, as far as there are as many.
@@ -82,19 +71,24 @@ class Search {
     gpus_ = chooses && ranks == 1 && plan_.concurrent > 1 ? cuda_device_count() : 0;
   }
 
+  // Throws Error if the settings of a trial are invalid, before any trial begins.
+  void check(trainer::Data const& data) const {
+    for (std::int64_t trial = 0; trial < plan_.trials; ++trial) config_of(stage_settings(trial, budget_.full, data));
+  }
+
   // Returns false if a signal stopped the search.
   bool wait_run(trainer::Data const& data) {
     std::vector<std::int64_t> trials(static_cast<std::size_t>(plan_.trials));
     std::iota(trials.begin(), trials.end(), std::int64_t{0});
-    std::vector<trainer::Rung> const rungs = trainer::rungs_of(plan_.trials, plan_.reduction, budget_.full);
-    for (std::size_t r = 0; r < rungs.size(); ++r) {
+    std::vector<trainer::SearchStage> const stages = trainer::stages_of(plan_.trials, plan_.reduction, budget_.full);
+    for (std::size_t r = 0; r < stages.size(); ++r) {
       trainer::print_line(stderr, fmt::format("{} with {} {} each", trainer::with_count(trials.size(), "trial"),
-                                              rungs[r].budget, budget_.unit));
-      if (!wait_rung(trials, rungs[r].budget, data)) return false;
-      auto const next = static_cast<std::size_t>(r + 1 < rungs.size() ? rungs[r + 1].trials : 1);
-      std::vector<std::int64_t> const best = trainer::best_trials(record_, trials, rungs[r].budget, next);
+                                              stages[r].budget, budget_.unit));
+      if (!wait_stage(trials, stages[r].budget, data)) return false;
+      auto const next = static_cast<std::size_t>(r + 1 < stages.size() ? stages[r + 1].trials : 1);
+      std::vector<std::int64_t> const best = trainer::best_trials(record_, trials, stages[r].budget, next);
       GPUPS_REQUIRE(!best.empty(), "every trial failed, the first with: {} (there is no result): correct {}",
-                    record_.find(trials.front(), rungs[r].budget)->error, file_);
+                    record_.find(trials.front(), stages[r].budget)->error, file_);
       for (std::int64_t const trial : trials) {
         if (std::find(best.begin(), best.end(), trial) == best.end()) remove_checkpoints(trial);
       }
@@ -106,13 +100,12 @@ class Search {
 
   // Writes the page and the configuration of the best trial. Returns the table.
   std::string finish() const {
-    trainer::write_file(folder_ / "best.toml",
-                        trainer::resolved(trainer::load_config(file_, with(overrides_, plan_.settings_of(best_)))));
+    trainer::write_file(folder_ / "best.toml", trainer::resolved(config_of(settings_of(best_))));
     trainer::write_file(folder_ / "search.html",
                         trainer::search_page(plan_, record_, budget_.unit, folder_.filename().string()));
     return trainer::search_table(plan_, record_, budget_.unit) +
-           fmt::format("best: trial {}, run {}; its configuration is {}, the plot {}\n", best_, of(best_).string(),
-                       (folder_ / "best.toml").string(), (folder_ / "search.html").string());
+           fmt::format("best: trial {}, run {}; its configuration is {}, the plot {}\n", best_,
+                       folder_of(best_).string(), (folder_ / "best.toml").string(), (folder_ / "search.html").string());
   }
 
  private:
@@ -121,40 +114,53 @@ class Search {
     TrialProcess process;
   };
 
-  fs::path of(std::int64_t trial) const { return folder_ / "trials" / fmt::format("{:03}", trial); }
+  fs::path folder_of(std::int64_t trial) const { return folder_ / "trials" / fmt::format("{:03}", trial); }
 
   void remove_checkpoints(std::int64_t trial) const {
     std::error_code ignored;  // files that stay do no harm
     for (char const* name : {trainer::kLastCheckpoint, trainer::kBestCheckpoint}) {
-      fs::remove_all(of(trial) / name, ignored);
+      fs::remove_all(folder_of(trial) / name, ignored);
     }
   }
 
-  std::vector<std::string> arguments_of(std::int64_t trial, std::int64_t budget, std::size_t slot,
-                                        trainer::Data const& data) const {
-    std::vector<std::string> arguments{"train", file_, "--resume", "--run", of(trial).string()};
-    auto const set = [&](std::string const& setting) {
-      arguments.emplace_back("--set");
-      arguments.push_back(setting);
-    };
-    Overrides const all = with(overrides_, plan_.settings_of(trial));
-    for (auto const& one : all) set(one.setting);
-    set(fmt::format("{}={}", budget_.setting, budget));
-    set("train.validate_every=0");  // at the end of each stage only
-    if (threads_ > 0) set(fmt::format("run.threads={}", threads_));
-    if (gpus_ > 0) set(fmt::format("run.device=cuda:{}", slot % static_cast<std::size_t>(gpus_)));
-    trainer::Config const config = trainer::load_config(file_, all);
+  Settings settings_of(std::int64_t trial) const {
+    Settings all = given_;
+    for (std::string const& setting : plan_.settings_of(trial)) all.push_back(setting);
+    return all;
+  }
+  trainer::Config config_of(Settings const& settings) const {
+    return trainer::load_config(file_, {settings.begin(), settings.end()});
+  }
+  // Returns the settings of a trial's stage.
+  Settings stage_settings(std::int64_t trial, std::int64_t budget, trainer::Data const& data) const {
+    Settings all = settings_of(trial);
+    trainer::Config const config = config_of(all);
+    all.push_back(fmt::format("{}={}", budget_.setting, budget));
+    all.emplace_back("train.validate_every=0");  // at the end of each stage only
+    if (threads_ > 0) all.push_back(fmt::format("run.threads={}", threads_));
     if (config.optimizer.schedule != "constant" && config.optimizer.total_steps == 0) {
       // The schedule is that of the full budget, so a stage can be continued.
       auto const samples = static_cast<std::int64_t>(data.samples());
       std::int64_t const steps = (samples + config.train.batch_size - 1) / config.train.batch_size;
-      set(fmt::format("optimizer.total_steps={}", budget_.unit == "steps" ? budget_.full : budget_.full * steps));
+      all.push_back(
+          fmt::format("optimizer.total_steps={}", budget_.unit == "steps" ? budget_.full : budget_.full * steps));
     }
-    return arguments;
+    return all;
+  }
+
+  std::unique_ptr<RunningTrial> start(std::int64_t trial, std::int64_t budget, std::size_t slot,
+                                      trainer::Data const& data) const {
+    std::vector<std::string> arguments{"train", file_, "--resume", "--run", folder_of(trial).string()};
+    Settings settings = stage_settings(trial, budget, data);
+    if (gpus_ > 0) settings.push_back(fmt::format("run.device=cuda:{}", slot % static_cast<std::size_t>(gpus_)));
+    for (std::string const& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    wait_free_folder(folder_of(trial), file_);  // its process may still end, if this search was killed
+    fs::path const log = folder_ / "trials" / fmt::format("{:03}.log", trial);
+    return std::unique_ptr<RunningTrial>(new RunningTrial{trial, {arguments, log}});
   }
 
   // Trains all trials up to the budget.
-  bool wait_rung(std::vector<std::int64_t> const& trials, std::int64_t budget, trainer::Data const& data) {
+  bool wait_stage(std::vector<std::int64_t> const& trials, std::int64_t budget, trainer::Data const& data) {
     std::deque<std::int64_t> waiting;
     for (std::int64_t const trial : trials) {
       if (record_.find(trial, budget) == nullptr) waiting.push_back(trial);
@@ -173,43 +179,43 @@ class Search {
       for (std::size_t s = 0; s < slots.size(); ++s) {
         auto& slot = slots[s];
         if (slot) {
-          auto const failure = slot->process.ended();
-          if (!failure) continue;
-          if (!stopping) add_result(slot->trial, budget, *failure);
+          auto const end = slot->process.ended();
+          if (!end) continue;
+          if (!stopping && !add_result(slot->trial, budget, *end)) waiting.push_back(slot->trial);
           slot.reset();
         }
         if (waiting.empty()) continue;
-        std::int64_t const trial = waiting.front();
+        slot = start(waiting.front(), budget, s, data);
         waiting.pop_front();
-        trainer::remove_incomplete_checkpoints(of(trial));  // this search was killed while a trial saved its first
-        slot.reset(new RunningTrial{
-            trial, {arguments_of(trial, budget, s, data), folder_ / "trials" / fmt::format("{:03}.log", trial)}});
       }
       std::this_thread::sleep_for(kPoll);
     }
     return !stopping;
   }
 
-  void add_result(std::int64_t trial, std::int64_t budget, std::string const& failure) {
-    TrialResult result{.error = failure};
-    if (failure.empty()) {
-      auto const summary = nlohmann::json::parse(std::ifstream(of(trial) / "summary.json"), nullptr, false);
-      if (summary.is_object() && summary.value("finished", false) && summary.contains("validation")) {
-        auto const& validation = summary.at("validation");
-        result = {.quality = validation.at("quality").get<double>(),
-                  .text = validation.at("text").get<std::string>(),
-                  .valid = summary.at("valid")};
+  // Records the result of a stage. Returns false if the trial was stopped before its end.
+  bool add_result(std::int64_t trial, std::int64_t budget, TrialEnd const& end) {
+    if (end.was_stopped) return false;
+    TrialResult result{.error = end.error};
+    if (end.error.empty()) {
+      auto const summary = nlohmann::json::parse(std::ifstream(folder_of(trial) / "summary.json"), nullptr, false);
+      if (summary.is_object() && !summary.value("finished", true)) return false;
+      auto const validation = summary.is_object() ? summary.value("validation", nlohmann::json()) : nlohmann::json();
+      if (validation.is_object() && validation.at("quality").is_number()) {
+        result.quality = validation.at("quality").get<double>();
+        result.text = validation.at("text").get<std::string>();
       } else {
-        result.error = "it ended without a result";
+        result.error = "its validation is not a number";
       }
     }
     record_.add(trial, budget, result);
     trainer::print_line(stderr, fmt::format("trial {}, {} {}: {}", trial, budget, budget_.unit,
                                             result.has_failed() ? "failed: " + result.error : result.text));
+    return true;
   }
 
   std::string file_;
-  Overrides overrides_;
+  Settings given_;  // on the command line
   SearchPlan plan_;
   Budget budget_;
   fs::path folder_;
@@ -228,9 +234,6 @@ void run_search(CommandLine const& line) {
   GPUPS_REQUIRE(
       !line.resume || !config.run.folder.empty(),
       "--resume has no folder to continue in (a search without --run makes a new folder): give it with --run");
-  for (std::int64_t trial = 0; trial < plan.trials; ++trial) {  // an invalid setting ends the search before it begins
-    trainer::load_config(line.config, with(of_trials(line.overrides), plan.settings_of(trial)));
-  }
   trainer::RunFolderLock const lock(config.run.folder, fs::path(line.config).stem().string(), line.config);
   GPUPS_REQUIRE(
       line.resume || !fs::exists(lock.path() / "search.jsonl"),
@@ -241,6 +244,7 @@ void run_search(CommandLine const& line) {
   GPUPS_REQUIRE(data->has("valid"),
                 "the data has no valid split (a search compares trials by it): set data.valid or data.valid_share");
   Search search(line, config, std::move(plan), fs::absolute(lock.path()));
+  search.check(*data);
   if (!search.wait_run(*data)) {
     trainer::print_line(stderr,
                         fmt::format("stopped by a signal; continue with --resume --run {}", lock.path().string()));

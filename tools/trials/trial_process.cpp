@@ -8,30 +8,64 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "trainer/run_folder.hpp"
+#include "trainer/run_folder_lock.hpp"
 
 namespace gpups::tools {
+namespace {
+
+bool is_stop(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGUSR1; }
+
+}  // namespace
+
+void wait_free_folder(std::filesystem::path const& folder, std::filesystem::path const& config_file) {
+  if (!std::filesystem::exists(folder)) return;
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      trainer::RunFolderLock const lock(folder, "", config_file);
+      return trainer::remove_incomplete_checkpoints(folder);
+    } catch (Error const&) {
+      if (!trainer::RunFolderLock::is_locked(folder)) return;  // the run will say what is wrong
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+}
+
+std::vector<std::string> settings_for_trials(std::vector<trainer::SettingOverride> const& overrides) {
+  std::vector<std::string> settings;
+  for (auto const& one : overrides) {
+    std::string key = one.setting.substr(0, one.setting.find('='));
+    std::erase(key, ' ');
+    if (key != "run.folder") settings.push_back(one.setting);
+  }
+  return settings;
+}
 
 TrialProcess::TrialProcess(std::vector<std::string> const& arguments, std::filesystem::path const& log) : log_(log) {
-  std::string const program = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<char*> words{const_cast<char*>(program.c_str())};
+  constexpr char kThisProgram[] = "/proc/self/exe";  // also after a new build has replaced the file
+  std::vector<char*> words{const_cast<char*>("gpu_train")};
   for (std::string const& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   int const out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   GPUPS_REQUIRE(out >= 0, "{} cannot be written ({}; a trial's output goes there): choose another folder", log.string(),
                 std::strerror(errno));
+  log_begin_ = std::filesystem::file_size(log);
   pid_t const parent = getpid();
   process_ = fork();
   if (process_ == 0) {  // only calls that are allowed between fork() and exec()
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);  // a SIGINT of the terminal reaches the search only, which stops its trials
     if (getppid() == parent && dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0) {
-      execv(program.c_str(), words.data());
+      execv(kThisProgram, words.data());
     }
     _exit(127);
   }
@@ -49,12 +83,12 @@ TrialProcess::~TrialProcess() {
   while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-std::optional<std::string> TrialProcess::ended() {
+std::optional<TrialEnd> TrialProcess::ended() {
   int status = 0;
   pid_t const done = waitpid(process_, &status, WNOHANG);
   if (done != process_) return std::nullopt;
   process_ = -1;
-  return why(status);
+  return TrialEnd{.error = why(status), .was_stopped = WIFSIGNALED(status) && is_stop(WTERMSIG(status))};
 }
 
 void TrialProcess::stop() {
@@ -67,6 +101,7 @@ std::string TrialProcess::why(int status) const {
   constexpr char kError[] = "gpu_train: error: ";
   std::string last = fmt::format("exit status {}; see {}", WEXITSTATUS(status), log_.string());
   std::ifstream lines(log_);
+  lines.seekg(static_cast<std::streamoff>(log_begin_));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kError)) last = line.substr(std::strlen(kError));
   }

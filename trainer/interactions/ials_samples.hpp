@@ -2,6 +2,7 @@
 // The samples of iALS. A sample solves one row, and an epoch solves all users and then all items.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -41,6 +42,8 @@ class IalsSamples {
   std::span<Interaction const> interactions(SolvedRow row) const {
     return row.is_item ? by_item_.of(row.number) : set_.train.of(row.number);
   }
+  // Returns the largest number of interactions of this many consecutive users or items.
+  std::uint64_t most_of(std::size_t rows) const { return std::max(set_.train.most_of(rows), by_item_.most_of(rows)); }
   std::uint64_t bytes() const { return by_item_.bytes(); }
 
  private:

@@ -13,7 +13,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kGramianRows = 8192;  // rows whose Gramian is computed together, for any number of ranks
+constexpr std::size_t kRowsTogether = 8 * kernels::kGramianRows;  // for any number of ranks
 
 // The entries of a step.
 struct Solved {
@@ -92,14 +92,16 @@ Matrix<float> zero_matrix(std::size_t rows, std::size_t dim, Stream& stream) {
 Matrix<float> wait_gramian(Stream& stream, Store& store, TableId table, std::span<Key const> keys, float weight) {
   std::size_t const dim = store.table(table).dim;
   Matrix<float> gramian = zero_matrix(dim, dim, stream);
+  Matrix<float> const parts = zero_matrix(kernels::gramian_blocks(kRowsTogether) * dim, dim, stream);
   std::vector<std::int64_t> sums(gramian.view().flat().size());
   auto const ranks = static_cast<std::size_t>(store.ranks());
-  for (std::size_t b = number(store.rank()); b * kGramianRows < keys.size(); b += ranks) {
-    auto const some = keys.subspan(b * kGramianRows, std::min(kGramianRows, keys.size() - b * kGramianRows));
+  for (std::size_t b = number(store.rank()); b * kRowsTogether < keys.size(); b += ranks) {
+    auto const some = keys.subspan(b * kRowsTogether, std::min(kRowsTogether, keys.size() - b * kRowsTogether));
     Matrix<float> const rows = read_rows(stream, store, table, {some.begin(), some.end()});
-    kernels::gramian(stream, {.rows = rows, .out = gramian});
-    std::vector<float> const part = to_host(stream, View<float const>(gramian.view().flat()));
-    for (std::size_t i = 0; i < part.size(); ++i) sums[i] += std::llround(double{part[i]} * 0x1p30);
+    kernels::gramian(stream, {.rows = rows, .out = parts});
+    auto const computed = parts.view().slice(0, kernels::gramian_blocks(some.size()) * dim);
+    std::vector<float> const each = to_host(stream, View<float const>(computed.flat()));
+    for (std::size_t i = 0; i < each.size(); ++i) sums[i % sums.size()] += std::llround(double{each[i]} * 0x1p30);
   }
   store.wait_allreduce(sums);
   std::vector<float> all;

@@ -66,12 +66,10 @@ class IalsData : public InteractionData {
     auto const tables = ials_tables(set(), config);
     MemoryPlan plan = plan_of_set(config);
     plan.push_back({.what = "interactions by item", .bytes = samples_.bytes(), .on_host = true, .taken = true});
-    // The half of an epoch whose rows have more interactions.
-    std::size_t const fewest = std::min(set().known_users, set().known_items);
-    std::size_t const rows = std::min(step.samples, fewest), read = rows * (set().train.size() / fewest + 1);
+    std::size_t const most = std::max(set().known_users, set().known_items), rows = std::min(step.samples, most);
+    auto const read = static_cast<std::size_t>(samples_.most_of(rows));
     BatchPart const parts[] = {{rows, rows, tables[0], sizeof(Key) + sizeof(std::uint32_t)},
-                               {read, distinct_of(read, std::max(set().known_users, set().known_items)), tables[1],
-                                sizeof(Key) + sizeof(std::uint32_t)}};
+                               {read, distinct_of(read, most), tables[1], sizeof(Key) + sizeof(std::uint32_t)}};
     add_batches(plan, parts, step, device, "train.batch_size");
     plan.push_back({"changes of a step", ials_step_bytes(config, rows, read), "train.batch_size"});
     return plan;

@@ -51,8 +51,8 @@ Interactions without(Pairs pairs, std::span<Interactions const* const> earlier, 
     return std::any_of(earlier.begin(), earlier.end(), [&](Interactions const* split) { return split->has(pair); });
   });
   if (removed > 0) {
-    set.notices.push_back(fmt::format("{} of the {} split, of {}, do not count, because an earlier split has them",
-                                      with_count(removed, "interaction"), name, removed + pairs.size()));
+    set.notices.push_back(fmt::format("{}: {} of {} left out, because an earlier split has them", name, removed,
+                                      with_count(removed + pairs.size(), "interaction")));
   }
   return {std::move(pairs), set.users.size()};
 }
@@ -79,6 +79,15 @@ Interactions::Interactions(std::vector<Interaction> pairs, std::size_t users)
 bool Interactions::has(Interaction pair) const {
   auto const all = of(pair.user);
   return std::binary_search(all.begin(), all.end(), pair, is_before);
+}
+
+std::uint64_t Interactions::most_of(std::size_t users) const {
+  std::uint64_t most = 0;
+  std::size_t const all = offsets_.size() - 1;
+  for (std::size_t first = 0; first < all; ++first) {
+    most = std::max(most, offsets_[std::min(first + users, all)] - offsets_[first]);
+  }
+  return most;
 }
 
 std::vector<float> InteractionSet::popularity() const {
@@ -138,8 +147,8 @@ InteractionSet read_interactions(DataConfig const& config) {
   set.valid = without(std::move(valid), std::span(earlier, 1), "valid", set);
   set.test = without(std::move(test), earlier, "test", set);
   for (std::uint32_t user = 0; user < set.users.size(); ++user) {
-    GPUPS_REQUIRE(set.train.of(user).size() < set.items.size(),
-                  "user {} chose every item (there is none that a model could rank below those): check {}",
+    GPUPS_REQUIRE(set.train.of(user).size() < set.known_items,
+                  "user {} chose every item (a model needs some that the user did not choose): check {}",
                   set.users.name(user), path(config.train).string());
   }
   add_notice_of_unknown(set, "valid");

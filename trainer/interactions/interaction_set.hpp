@@ -36,6 +36,8 @@ class Interactions {
     return std::span(pairs_).subspan(offsets_[user], offsets_[user + 1] - offsets_[user]);
   }
   bool has(Interaction pair) const;
+  // Returns the largest number of interactions that `users` consecutive users have together.
+  std::uint64_t most_of(std::size_t users) const;
   std::uint64_t bytes() const {
     return pairs_.capacity() * sizeof(Interaction) + offsets_.capacity() * sizeof(std::uint64_t);
   }

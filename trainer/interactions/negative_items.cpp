@@ -15,7 +15,7 @@ std::vector<std::uint32_t> NegativeItems::items(Batch const& batch) const {
     std::uint64_t draws = 0;
     for (std::uint32_t k = 0; k < negatives_; ++k) {
       Interaction drawn = chosen;
-      while (set_.train.has(drawn)) drawn.item = static_cast<std::uint32_t>(below(set_.items.size(), random(draws++)));
+      while (set_.train.has(drawn)) drawn.item = static_cast<std::uint32_t>(below(set_.known_items, random(draws++)));
       items.push_back(drawn.item);
     }
   }

@@ -17,8 +17,8 @@ class NegativeItems {
   NegativeItems(InteractionSet const& set, std::uint32_t negatives, std::uint64_t seed)
       : set_(set), negatives_(negatives), seed_(seed) {}
 
-  // Returns, for each sample of a batch, the number of its item, and then those of its negatives: items that the user
-  // has not chosen in training, each with the same probability. They depend on seed, epoch and sample only.
+  // Returns, for each sample of a batch, the number of its item, and then those of its negatives: items that training
+  // has and the user has not chosen there, each with the same probability. They depend on seed, epoch and sample only.
   std::vector<std::uint32_t> items(Batch const& batch) const;
 
  private:

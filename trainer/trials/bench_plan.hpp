@@ -12,7 +12,7 @@ namespace gpups::trainer {
 
 // A result that others published.
 struct PublishedResult {
-  std::string of;                         // whose
+  std::string source;
   std::map<std::string, double> metrics;  // by name
 };
 

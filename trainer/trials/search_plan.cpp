@@ -11,63 +11,68 @@
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/random.hpp"
-#include "trainer/trials/toml_place.hpp"
+#include "trainer/trials/toml_file.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
 
-Field const& searched_field(TomlPlace const& place, toml::node const& node, std::string const& name) {
+Field const& searched_field(TomlFile const& in, toml::node const& node, std::string const& name) {
   std::vector<std::string> names;
   for (Field const& field : fields()) {
     names.push_back(field.name());
     if (field.name() != name) continue;
-    bool const sets_budget = name == "train.epochs" || name == "train.steps" || field.section == "run" ||
-                             field.section == "cluster" || name == "data.folder";
-    GPUPS_REQUIRE(!sets_budget, "{}: {} cannot be searched (it is the same for all trials): remove it", place.at(node),
-                  name);
+    bool const is_common = name == "train.epochs" || name == "train.steps" || field.section == "run" ||
+                           field.section == "cluster" || field.section == "data" || field.section == "eval" ||
+                           name == "model.min_count" || name == "model.walks";
+    GPUPS_REQUIRE(!is_common,
+                  "{}: {} cannot be searched (all trials have the same samples, time and validation): remove it",
+                  in.at(node), name);
     return field;
   }
-  throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): did you mean '{}'?", place.at(node),
+  throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): did you mean '{}'?", in.at(node),
                           name, nearest_word(name, names)));
 }
 
-SearchedSetting read_range(TomlPlace const& place, Field const& field, toml::table const& table) {
+SearchedSetting read_range(TomlFile const& in, Field const& field, toml::table const& table) {
   Config config;
   SearchedSetting setting{.name = field.name()};
   setting.whole = std::holds_alternative<std::int64_t*>(field.pointer(config));
   GPUPS_REQUIRE(setting.whole || std::holds_alternative<double*>(field.pointer(config)),
-                "{}: {} is not a number (a range has numbers): list its values, [\"a\", \"b\"]", place.at(table),
+                "{}: {} is not a number (a range has numbers): list its values, [\"a\", \"b\"]", in.at(table),
                 setting.name);
   for (auto const& [key, value] : table) {
     GPUPS_REQUIRE(key == "from" || key == "to" || key == "log",
-                  "{}: a range has no '{}' (it would have no effect): use from, to and log", place.at(value),
+                  "{}: a range has no '{}' (it would have no effect): use from, to and log", in.at(value),
                   std::string(key.str()));
   }
   auto const low = table["from"].value<double>(), high = table["to"].value<double>();
-  auto const logarithmic = table["log"].value_or(false);
+  toml::node const* const log = table.get("log");
+  GPUPS_REQUIRE(log == nullptr || log->is_boolean(), "{}: log is {} (it is true or false): write log = true",
+                in.at(*log), toml_text(*log));
+  bool const logarithmic = table["log"].value_or(false);
   GPUPS_REQUIRE(low && high && *low < *high && *low >= field.least && *high <= field.most,
                 "{}: the range of {} needs from and to (numbers, the first below the second, from {} to {}): write "
                 "{{from = 0.01, to = 1}}",
-                place.at(table), setting.name, field.least, field.most);
+                in.at(table), setting.name, field.least, field.most);
   GPUPS_REQUIRE(!logarithmic || *low > 0,
                 "{}: the range of {} begins at {} and has log = true (equal factors need numbers above 0): raise from, "
                 "or remove log",
-                place.at(table), setting.name, *low);
+                in.at(table), setting.name, *low);
   setting.low = *low;
   setting.high = *high;
   setting.logarithmic = logarithmic;
   return setting;
 }
 
-SearchedSetting read_setting(TomlPlace const& place, std::string const& name, toml::node const& node) {
-  Field const& field = searched_field(place, node, name);
-  if (toml::table const* const table = node.as_table()) return read_range(place, field, *table);
+SearchedSetting read_setting(TomlFile const& in, std::string const& name, toml::node const& node) {
+  Field const& field = searched_field(in, node, name);
+  if (toml::table const* const table = node.as_table()) return read_range(in, field, *table);
   toml::array const* const array = node.as_array();
   GPUPS_REQUIRE(array != nullptr && array->size() >= 2,
-                "{}: {} has one value (a search needs several): write a list, or {{from = ..., to = ...}}",
-                place.at(node), name);
+                "{}: {} has one value (a search needs several): write a list, or {{from = ..., to = ...}}", in.at(node),
+                name);
   SearchedSetting setting{.name = name};
   for (toml::node const& choice : *array) setting.choices.push_back(toml_text(choice));
   return setting;
@@ -99,8 +104,8 @@ std::vector<std::string> SearchPlan::settings_of(std::int64_t trial) const {
 }
 
 SearchPlan load_search_plan(fs::path const& file) {
-  TomlPlace const place{file.string()};
-  toml::table const table = place.parse();
+  TomlFile const in{file.string()};
+  toml::table const table = in.parse();
   toml::table const* const section = table["search"].as_table();
   GPUPS_REQUIRE(section != nullptr,
                 "{} has no section [search] (it says what to search): add it; docs/search.md has an example",
@@ -111,49 +116,44 @@ SearchPlan load_search_plan(fs::path const& file) {
     std::string const name(key.str());
     if (name == "settings") continue;
     if (name == "trials")
-      plan.trials = place.count("search." + name, node, 1, 100'000);
+      plan.trials = in.count("search." + name, node, 1, 100'000);
     else if (name == "reduction")
-      plan.reduction = place.count("search." + name, node, 2, 100);
+      plan.reduction = in.count("search." + name, node, 2, 100);
     else if (name == "concurrent")
-      plan.concurrent = place.count("search." + name, node, 1, 1024);
+      plan.concurrent = in.count("search." + name, node, 1, 1024);
     else if (name == "seed")
-      plan.seed = place.count("search." + name, node, 0, std::int64_t{1} << 53);
+      plan.seed = in.count("search." + name, node, 0, std::int64_t{1} << 53);
     else
       throw Error(fmt::format("{}: there is no key '{}' in [search] (it would have no effect): did you mean '{}'?",
-                              place.at(node), name,
+                              in.at(node), name,
                               nearest_word(name, {"trials", "reduction", "concurrent", "seed", "settings"})));
   }
   toml::table const* const settings = (*section)["settings"].as_table();
   GPUPS_REQUIRE(settings != nullptr && !settings->empty(),
                 "{}: [search.settings] is missing or empty (there is nothing to search): add a line such as "
                 "optimizer.learning_rate = {{from = 0.01, to = 1, log = true}}",
-                place.at(*section));
+                in.at(*section));
   for (auto const& [of_section, node] : *settings) {
     GPUPS_REQUIRE(node.is_table(), "{}: '{}' is not a setting (a setting has a section and a key): write section.key",
-                  place.at(node), std::string(of_section.str()));
+                  in.at(node), std::string(of_section.str()));
     for (auto const& [key, value] : *node.as_table()) {
-      plan.settings.push_back(read_setting(place, fmt::format("{}.{}", of_section.str(), key.str()), value));
+      plan.settings.push_back(read_setting(in, fmt::format("{}.{}", of_section.str(), key.str()), value));
     }
   }
   return plan;
 }
 
-std::vector<Rung> rungs_of(std::int64_t trials, std::int64_t reduction, std::int64_t budget) {
-  std::vector<Rung> rungs{{trials, budget}};
-  // From the last stage back, as long as there are more trials and a shorter budget.
-  std::vector<std::int64_t> counts{trials};
-  while (counts.back() / reduction >= 1 && static_cast<std::int64_t>(counts.size()) < 64) {
-    counts.push_back(counts.back() / reduction);
-  }
-  std::int64_t divisor = 1;
-  std::vector<std::int64_t> budgets{budget};
-  while (budgets.size() < counts.size() && budget / (divisor * reduction) >= 1) {
-    divisor *= reduction;
+std::vector<SearchStage> stages_of(std::int64_t trials, std::int64_t reduction, std::int64_t budget) {
+  // From the last stage back, as long as it has fewer trials than the first and a budget that can be divided.
+  std::vector<std::int64_t> counts{trials}, budgets{budget};
+  while (counts.back() / reduction >= 1) counts.push_back(counts.back() / reduction);
+  for (std::int64_t divisor = reduction; budgets.size() < counts.size() && budget / divisor >= 1;
+       divisor *= reduction) {
     budgets.push_back((budget + divisor - 1) / divisor);
   }
-  rungs.clear();
-  for (std::size_t i = 0; i < budgets.size(); ++i) rungs.push_back({counts[i], budgets[budgets.size() - 1 - i]});
-  return rungs;
+  std::vector<SearchStage> stages;
+  for (std::size_t i = 0; i < budgets.size(); ++i) stages.push_back({counts[i], budgets[budgets.size() - 1 - i]});
+  return stages;
 }
 
 }  // namespace gpups::trainer

@@ -36,12 +36,12 @@ struct SearchPlan {
 SearchPlan load_search_plan(std::filesystem::path const& file);
 
 // One stage of successive halving (Jamieson and Talwalkar 2016).
-struct Rung {
+struct SearchStage {
   std::int64_t trials, budget;  // budget: epochs or steps that each of its trials has trained at its end
-  bool operator==(Rung const&) const = default;
+  bool operator==(SearchStage const&) const = default;
 };
 // Returns the stages of `trials` trials: each has 1 / reduction of the trials of the stage before, with `reduction`
 // times the budget; the last one has `budget`, and at least one trial.
-std::vector<Rung> rungs_of(std::int64_t trials, std::int64_t reduction, std::int64_t budget);
+std::vector<SearchStage> stages_of(std::int64_t trials, std::int64_t reduction, std::int64_t budget);
 
 }  // namespace gpups::trainer

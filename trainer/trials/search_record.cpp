@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "kernels/check.hpp"
+#include "trainer/run_folder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -14,24 +14,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Returns the lines of a file that end with a line break. One that does not was not completely written.
-std::vector<std::string> whole_lines(fs::path const& path) {
+std::vector<std::string> lines_of(fs::path const& path) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream all;
-  all << in.rdbuf();
-  std::string const text = all.str();
   std::vector<std::string> lines;
-  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    lines.push_back(text.substr(at, end - at));
-  }
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
 }
 
 }  // namespace
 
 SearchRecord::SearchRecord(fs::path const& folder, json const& what) : path_(folder / "search.jsonl") {
-  std::vector<std::string> const lines = whole_lines(path_);
-  std::string kept;
+  if (fs::exists(path_)) remove_incomplete_line(path_);
+  std::vector<std::string> const lines = lines_of(path_);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     try {
       json const line = json::parse(lines[i]);
@@ -42,25 +36,22 @@ SearchRecord::SearchRecord(fs::path const& folder, json const& what) : path_(fol
                       path_.string());
       } else {
         results_[{line.at("trial").get<std::int64_t>(), line.at("budget").get<std::int64_t>()}] = {
-            .quality = line.value("quality", 0.0),
-            .text = line.value("text", ""),
-            .valid = line.value("valid", json()),
-            .error = line.value("error", "")};
+            .quality = line.value("quality", 0.0), .text = line.value("text", ""), .error = line.value("error", "")};
       }
     } catch (json::exception const& error) {
       throw Error(fmt::format("{}:{} is damaged ({}): remove the line, and its trial runs again", path_.string(), i + 1,
                               error.what()));
     }
-    kept += lines[i] + "\n";
   }
-  if (lines.empty()) kept = what.dump() + "\n";
-  // Without the incomplete line.
-  fs::path const beside = path_.string() + ".new";
-  std::ofstream(beside, std::ios::binary) << kept;
-  std::error_code error;
-  fs::rename(beside, path_, error);
   out_.open(path_, std::ios::binary | std::ios::app);
-  GPUPS_REQUIRE(!error && out_.good(), "{} cannot be written (a search keeps its results there): choose another folder",
+  if (lines.empty()) out_ << what.dump() + "\n" << std::flush;
+  require_written();
+}
+
+void SearchRecord::require_written() const {
+  GPUPS_REQUIRE(out_.good(),
+                "{} cannot be written (the results of the search are there): free space on the disk or choose another "
+                "folder, and use --resume",
                 path_.string());
 }
 
@@ -74,13 +65,11 @@ void SearchRecord::add(std::int64_t trial, std::int64_t budget, TrialResult cons
   if (result.has_failed()) {
     line["error"] = result.error;
   } else {
-    line.update({{"quality", result.quality}, {"text", result.text}, {"valid", result.valid}});
+    line.update({{"quality", result.quality}, {"text", result.text}});
   }
-  out_ << line.dump() + "\n" << std::flush;
-  GPUPS_REQUIRE(out_.good(),
-                "{} cannot be written (the result would be lost): free space on the disk, and run the "
-                "search again with --resume",
-                path_.string());
+  // A trial's error may quote data that is not UTF-8.
+  out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n" << std::flush;
+  require_written();
   results_[{trial, budget}] = result;
 }
 

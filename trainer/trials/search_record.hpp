@@ -16,10 +16,9 @@ namespace gpups::trainer {
 
 // The end of one stage of a trial.
 struct TrialResult {
-  double quality = 0;      // larger is better
-  std::string text{};      // the metrics of the validation
-  nlohmann::json valid{};  // the same as JSON
-  std::string error{};     // why the trial failed, or empty
+  double quality = 0;   // larger is better
+  std::string text{};   // the metrics of the validation
+  std::string error{};  // why the trial failed, or empty
   bool has_failed() const { return !error.empty(); }
 };
 
@@ -27,7 +26,8 @@ struct TrialResult {
 class SearchRecord {
  public:
   // Opens the file, or creates it with a first line `what`, which describes the search. Throws Error if the file is of
-  // another search, has a damaged line other than an incomplete last one, or cannot be written.
+  // another search, has a damaged line, or cannot be written. A last line without its end was not completely written
+  // and is removed.
   SearchRecord(std::filesystem::path const& folder, nlohmann::json const& what);
 
   // Returns the result of a trial's stage, or null.
@@ -37,6 +37,8 @@ class SearchRecord {
   std::map<std::int64_t, TrialResult> of(std::int64_t trial) const;
 
  private:
+  void require_written() const;
+
   std::filesystem::path path_;
   std::map<std::pair<std::int64_t, std::int64_t>, TrialResult> results_;  // by trial and budget
   std::ofstream out_;

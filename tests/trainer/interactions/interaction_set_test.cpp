@@ -51,7 +51,7 @@ TEST_F(InteractionSetTest, LinesHaveUserAndItems) {
 }
 
 TEST_F(InteractionSetTest, EarlierSplitsHaveInteractionsAlone) {
-  folder_.write("train.txt", "a x y\nb y\n");
+  folder_.write("train.txt", "a x y\nb y v\n");
   folder_.write("valid.txt", "a y z\nb x\n");
   folder_.write("test.txt", "a z w\nc x\n");
   DataConfig data = config();
@@ -61,9 +61,9 @@ TEST_F(InteractionSetTest, EarlierSplitsHaveInteractionsAlone) {
   EXPECT_EQ(names(set, set.valid), (Names{{"a", "z"}, {"b", "x"}}));
   EXPECT_EQ(names(set, set.test), (Names{{"a", "w"}, {"c", "x"}}));
   EXPECT_EQ(set.known_users, 2U);
-  EXPECT_EQ(set.known_items, 2U);
-  EXPECT_THAT(set.notices, ElementsAre(HasSubstr("1 interaction of the valid split, of 3, do not count"),
-                                       HasSubstr("1 interaction of the test split, of 3, do not count"),
+  EXPECT_EQ(set.known_items, 3U);
+  EXPECT_THAT(set.notices, ElementsAre(HasSubstr("valid: 1 of 3 interactions left out"),
+                                       HasSubstr("test: 1 of 3 interactions left out"),
                                        HasSubstr("1 interaction of the valid split, of 2, have a user or an item"),
                                        HasSubstr("2 interactions of the test split, of 2, have a user or an item")));
 }

@@ -102,7 +102,7 @@ TEST_P(InteractionsTrainTest, BitsAreIndependentOfRanksAndThreads) {
 
 TEST_P(InteractionsTrainTest, ResumedRunEqualsUninterruptedRun) {
   auto whole = result(run_model("whole", {"train.steps=7"}));
-  for (char const* stop : {"train.steps=3", "train.steps=5"}) {
+  for (char const* stop : {"train.steps=3", "train.steps=4", "train.steps=5"}) {
     run_model(stop, {stop, "run.ranks=3"});
     auto resumed = result(run_model(stop, {"train.steps=7", "run.ranks=2"}, true));
     for (auto* one : {&whole, &resumed}) {
@@ -134,7 +134,13 @@ TEST_F(InteractionsRunTest, EachOptionHasAnEffectOnItsModel) {
                               "optimizer.schedule=linear", "placement.initial=graph"}) {
     expect_error([&] { config({"model.name=ials", setting}); }, {setting, "has no effect here"});
   }
-  EXPECT_EQ(hash("placed", {"placement.initial=graph", "run.ranks=2"}), hash("hash", {}));  // rows are elsewhere only
+  // Rows are elsewhere, with the same values.
+  EXPECT_EQ(hash("placed", {"placement.initial=graph", "run.ranks=2"}), hash("hash", {"run.ranks=2"}));
+  EXPECT_LT(lines("placed", "remote_keys").back().at("remote_keys"),
+            lines("hash", "remote_keys").back().at("remote_keys"));
+  for (char const* setting : {"placement.staleness=4", "gradient_compression.codec=int8"}) {
+    expect_error([&] { config({"model.name=ials", setting}); }, {"arrive late", "remove them"});
+  }
 }
 
 // Rows of an exported table by name.

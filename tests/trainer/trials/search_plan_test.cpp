@@ -52,10 +52,11 @@ TEST(SearchPlan, DrawsSettingsOfTrials) {
 }
 
 TEST(SearchPlan, StagesHaveFewerTrialsWithMoreTime) {
-  EXPECT_THAT(rungs_of(27, 3, 27), ElementsAre(Rung{27, 1}, Rung{9, 3}, Rung{3, 9}, Rung{1, 27}));
-  EXPECT_THAT(rungs_of(20, 3, 20), ElementsAre(Rung{20, 3}, Rung{6, 7}, Rung{2, 20}));
-  EXPECT_THAT(rungs_of(100, 10, 5), ElementsAre(Rung{100, 5}));  // too short to be divided
-  EXPECT_THAT(rungs_of(1, 2, 8), ElementsAre(Rung{1, 8}));
+  EXPECT_THAT(stages_of(27, 3, 27),
+              ElementsAre(SearchStage{27, 1}, SearchStage{9, 3}, SearchStage{3, 9}, SearchStage{1, 27}));
+  EXPECT_THAT(stages_of(20, 3, 20), ElementsAre(SearchStage{20, 3}, SearchStage{6, 7}, SearchStage{2, 20}));
+  EXPECT_THAT(stages_of(100, 10, 5), ElementsAre(SearchStage{100, 5}));  // too short to be divided
+  EXPECT_THAT(stages_of(1, 2, 8), ElementsAre(SearchStage{1, 8}));
 }
 
 TEST(SearchRecord, KeepsResultsAndDropsAnIncompleteLine) {
@@ -63,7 +64,7 @@ TEST(SearchRecord, KeepsResultsAndDropsAnIncompleteLine) {
   nlohmann::json const what{{"search", "x"}};
   {
     SearchRecord record(folder.path(), what);
-    record.add(0, 3, {.quality = 0.5, .text = "mrr 0.5", .valid = {{"mrr", 0.5}}});
+    record.add(0, 3, {.quality = 0.5, .text = "mrr 0.5"});
     record.add(1, 3, {.error = "no memory"});
     record.add(2, 3, {.quality = 0.75, .text = "mrr 0.75"});
     record.add(3, 3, {.quality = 0.75, .text = "mrr 0.75"});

@@ -23,7 +23,7 @@ inline std::string toml_text(toml::node const& node) {
 }
 
 // A file, for messages.
-struct TomlPlace {
+struct TomlFile {
   std::string file;
 
   // Parses the file. Throws Error if it is not TOML.
