@@ -154,7 +154,9 @@ std::size_t checked_count(std::string const& text) {
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   CLI::App app(
-      "Trains embeddings for knowledge graphs, ratings and click-through rates, on one or many GPUs, or on the host.",
+      "Trains embeddings for recommendations, click-through rates, knowledge graphs and words, on one or many GPUs, or "
+      "on "
+      "the host.",
       "gpu_train");
   app.footer(kFooter);
   app.set_version_flag("--version", version_text);
@@ -185,7 +187,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   eval->add_option("--split", line.split, "Part of the data; default: test")->type_name("valid|test");
   CLI::App* const nearest = app.add_subcommand("nearest", "Print the nearest neighbours of entities");
   positional(*nearest, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
-  positional(*nearest, "NAME", line.names, "Entities")->required();
+  positional(*nearest, "NAME", line.names, "Names of entities, words, nodes or items")->required();
   CLI::App* const recommend = app.add_subcommand("recommend", "Print the items that fit users best");
   positional(*recommend, "RUN_FOLDER", line.run_folder, "Folder of a run on interactions")->required();
   positional(*recommend, "USER", line.names, "Users")->required();
@@ -205,7 +207,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   positional(*export_, "FOLDER", line.out, "New folder to write to")->required();
   export_
       ->add_option("--format", line.format,
-                   "NumPy files, files of numbers that a JSON file describes, or, of words and nodes, a file of "
+                   "NumPy files, files of numbers that a JSON file describes, or, of words, nodes and items, a file of "
                    "word2vec; default: npy")
       ->type_name("npy|flat|word2vec|word2vec-binary");
   CLI::App* const report = app.add_subcommand("report", "Write plots of a run to an HTML file, and print its path");

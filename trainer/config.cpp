@@ -71,6 +71,8 @@ std::vector<std::string> section_names() {
 }
 
 Field const& find_field(std::string const& section, std::string const& key, Origin const& origin) {
+  GPUPS_REQUIRE(section != "search" && section != "bench",
+                "{}: [{}] is not of a run (a run would not use it): set it in the file", origin.text, section);
   throw_if_retired(section + "." + key, origin.text);
   throw_if_retired(section, origin.text);
   std::vector<std::string> keys;

@@ -171,7 +171,7 @@ class SearchTest(unittest.TestCase):
         self.reject(["[search.settings] is missing or empty"], "[search]\ntrials = 3\n")
         self.reject(["there is no setting 'model.dimm'", "did you mean 'model.dim'"], plan("model.dimm = [1, 2]"))
         self.reject(["train.epochs cannot be searched"], plan("train.epochs = [1, 2]"))
-        self.reject(["model.dim has one value"], plan("model.dim = 4"))
+        self.reject(["model.dim has fewer than two values"], plan("model.dim = 4"))
         self.reject(["needs from and to"], plan("model.dim = {from = 4}"))
         self.reject(["needs from and to", "from 1 to 65536"], plan("model.dim = {from = 0, to = 9}"))
         self.reject(["log is 'yes'"], plan("model.dim = {from = 4, to = 9, log = \"yes\"}"))

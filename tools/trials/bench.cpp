@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "kernels/check.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/trials/trial_process.hpp"
+#include "trainer/atomic_folder.hpp"
 #include "trainer/progress_reporter.hpp"
 #include "trainer/run_folder_lock.hpp"
 #include "trainer/stop_signals.hpp"
@@ -40,6 +42,21 @@ void require_data(trainer::Config const& config, trainer::BenchPlan const& plan)
         "{} is missing (the benchmark needs it; the data is: {}): give its folder with --set data.folder=FOLDER",
         file.string(), plan.data);
   }
+}
+
+// Throws Error if the folder has runs with other settings.
+void require_same(fs::path const& folder, trainer::Config config) {
+  config.run = {};
+  config.cluster = {};
+  std::string const now = trainer::resolved(config);
+  fs::path const file = folder / "benchmark.toml";
+  std::ifstream in(file, std::ios::binary);
+  std::string const before(std::istreambuf_iterator<char>(in), {});
+  GPUPS_REQUIRE(
+      before.empty() || before == now,
+      "{} has a benchmark with other settings (its finished runs would count): choose another folder with --run",
+      folder.string());
+  trainer::write_file(file, now);
 }
 
 // Runs a training to its end. Returns its summary, or nothing if a signal stopped it.
@@ -126,7 +143,11 @@ void run_bench(CommandLine const& line) {
     all.insert(all.end(), fold.begin(), fold.end());
     require_data(trainer::load_config(line.config, all), plan);
   }
+  auto const sets_seed = [](auto const& one) { return one.setting.starts_with("train.seed"); };
+  GPUPS_REQUIRE(std::none_of(line.overrides.begin(), line.overrides.end(), sets_seed),
+                "train.seed has no effect here (bench.seeds has the seeds): change bench.seeds in {}", line.config);
   trainer::RunFolderLock const lock(config.run.folder, fs::path(line.config).stem().string(), line.config);
+  require_same(lock.path(), config);
   std::vector<Measured> measured;
   for (std::int64_t const seed : plan.seeds) {
     Measured mean{.metrics = std::vector<double>(plan.metrics.size())};
@@ -142,8 +163,11 @@ void run_bench(CommandLine const& line) {
             stderr, fmt::format("stopped by a signal; the same command with --run {} goes on", lock.path().string()));
       }
       for (std::size_t m = 0; m < plan.metrics.size(); ++m) {
-        GPUPS_REQUIRE(summary->contains("test") && summary->at("test").contains(plan.metrics[m]),
-                      "the test has no metric '{}' (bench.metrics names it): correct {}", plan.metrics[m], line.config);
+        auto const test = summary->value("test", nlohmann::json::object());
+        GPUPS_REQUIRE(test.contains(plan.metrics[m]),
+                      "the test has no metric '{}' (bench.metrics names it, and {}): correct bench.metrics, or the "
+                      "settings of the test",
+                      plan.metrics[m], test.empty() ? "there is no test split" : "it has " + test.dump());
         mean.metrics[m] += summary->at("test").at(plan.metrics[m]).get<double>() / folds;
       }
       mean.seconds += summary->at("train_seconds").get<double>() / folds;

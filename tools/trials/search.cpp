@@ -49,15 +49,22 @@ Budget budget_of(trainer::Config const& config) {
   return {"train.epochs", "epochs", config.train.epochs};
 }
 
+// Returns the settings on which results depend: not those of [run] and [cluster].
+std::string of_results(trainer::Config config) {
+  config.run = {};
+  config.cluster = {};
+  return trainer::resolved(config);
+}
+
 class Search {
  public:
-  Search(CommandLine const& line, trainer::Config const& config, SearchPlan plan, fs::path folder)
+  Search(CommandLine const& line, trainer::Config const& config, SearchPlan plan, std::uint64_t digest, fs::path folder)
       : file_(line.config),
         given_(settings_for_trials(line.overrides)),
         plan_(std::move(plan)),
         budget_(budget_of(config)),
         folder_(std::move(folder)),
-        record_(folder_, {{"search", plan_.text}, {"configuration", trainer::resolved(config)}}) {
+        record_(folder_, {{"search", plan_.text}, {"configuration", of_results(config)}, {"data", digest}}) {
     GPUPS_REQUIRE(config.train.patience == 0,
                   "train.patience ends trials early (trials are compared after equal times): remove it");
     fs::create_directories(folder_ / "trials");
@@ -129,7 +136,9 @@ class Search {
     return all;
   }
   trainer::Config config_of(Settings const& settings) const {
-    return trainer::load_config(file_, {settings.begin(), settings.end()});
+    std::vector<trainer::SettingOverride> all;
+    for (std::string const& setting : settings) all.emplace_back(setting, "a trial with " + setting);
+    return trainer::load_config(file_, all);
   }
   // Returns the settings of a trial's stage.
   Settings stage_settings(std::int64_t trial, std::int64_t budget, trainer::Data const& data) const {
@@ -239,11 +248,10 @@ void run_search(CommandLine const& line) {
       line.resume || !fs::exists(lock.path() / "search.jsonl"),
       "{} contains a search (a new one would mix with it): continue it with --resume, or choose another folder",
       lock.path().string());
-  config.run.folder.clear();  // the same search in a folder that was moved
   auto const data = trainer::read_data(config);
   GPUPS_REQUIRE(data->has("valid"),
                 "the data has no valid split (a search compares trials by it): set data.valid or data.valid_share");
-  Search search(line, config, std::move(plan), fs::absolute(lock.path()));
+  Search search(line, config, std::move(plan), data->digest(), fs::absolute(lock.path()));
   search.check(*data);
   if (!search.wait_run(*data)) {
     trainer::print_line(stderr,

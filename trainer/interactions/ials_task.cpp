@@ -103,7 +103,10 @@ Matrix<float> wait_gramian(Stream& stream, Store& store, TableId table, std::spa
     std::vector<float> const each = to_host(stream, View<float const>(computed.flat()));
     for (std::size_t i = 0; i < each.size(); ++i) sums[i % sums.size()] += std::llround(double{each[i]} * 0x1p30);
   }
-  store.wait_allreduce(sums);
+  constexpr std::size_t kSumsTogether = std::size_t{1} << 20;  // a rank's part of a collective is limited
+  for (std::size_t first = 0; first < sums.size(); first += kSumsTogether) {
+    store.wait_allreduce(std::span(sums).subspan(first, std::min(kSumsTogether, sums.size() - first)));
+  }
   std::vector<float> all;
   for (std::int64_t const sum : sums) all.push_back(weight * static_cast<float>(static_cast<double>(sum) * 0x1p-30));
   copy<float>(stream, gramian.view().flat(), View<float const>(all));
@@ -124,8 +127,13 @@ std::vector<TableOptions> ials_tables(InteractionSet const& set, Config const& c
 
 std::uint64_t ials_step_bytes(Config const& config, std::size_t rows, std::size_t interactions) {
   std::size_t const row_bytes = row_stride(static_cast<std::size_t>(config.model.dim)) * sizeof(float);
-  return rows * (4 * row_bytes + sizeof(std::int64_t)) + interactions * sizeof(std::uint32_t) +
-         static_cast<std::size_t>(config.model.dim) * row_bytes;
+  return rows * (4 * row_bytes + sizeof(std::int64_t)) + interactions * sizeof(std::uint32_t);
+}
+
+std::uint64_t gramian_bytes(Config const& config) {
+  auto const dim = static_cast<std::size_t>(config.model.dim);
+  return dim * row_stride(dim) * ((2 + kernels::gramian_blocks(kRowsTogether)) * sizeof(float)) +
+         kRowsTogether * row_stride(dim) * sizeof(float);
 }
 
 IalsTask::IalsTask(InteractionSet const& set, IalsSamples const& samples, Config const& config)

@@ -20,6 +20,9 @@ std::vector<TableOptions> ials_tables(InteractionSet const& set, Config const& c
 // Returns the bytes of a step's results, for `rows` rows with `interactions` interactions.
 std::uint64_t ials_step_bytes(Config const& config, std::size_t rows, std::size_t interactions);
 
+// Returns the bytes of the Gramian of a side and of its computation.
+std::uint64_t gramian_bytes(Config const& config);
+
 // The task of one rank.
 class IalsTask : public Recommender {
  public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/check.hpp"
 #include "trainer/interactions/bpr_task.hpp"
 #include "trainer/interactions/ials_task.hpp"
 #include "trainer/progress_reporter.hpp"
@@ -16,7 +17,15 @@ namespace {
 // A sample is a training interaction.
 class BprData : public InteractionData {
  public:
-  using InteractionData::InteractionData;
+  explicit BprData(InteractionSet of_all) : InteractionData(std::move(of_all)) {
+    for (std::uint32_t user = 0; user < set().known_users; ++user) {
+      GPUPS_REQUIRE(
+          set().train.of(user).size() < set().known_items,
+          "user {} chose every item (bpr draws negatives among the others): remove the user, or set model.name "
+          "= \"ials\"",
+          set().users.name(user));
+    }
+  }
 
   std::uint64_t samples() const override { return set().train.size(); }
   std::string_view noun() const override { return "interaction"; }
@@ -71,6 +80,7 @@ class IalsData : public InteractionData {
     BatchPart const parts[] = {{rows, rows, tables[0], sizeof(Key) + sizeof(std::uint32_t)},
                                {read, distinct_of(read, most), tables[1], sizeof(Key) + sizeof(std::uint32_t)}};
     add_batches(plan, parts, step, device, "train.batch_size");
+    plan.push_back({"Gramian of users or items", gramian_bytes(config), "model.dim"});
     plan.push_back({"changes of a step", ials_step_bytes(config, rows, read), "train.batch_size"});
     return plan;
   }

@@ -64,7 +64,7 @@ struct InteractionSet {
 
 // Reads the files of a configuration: lines of a user and any number of items, between blanks. A user may have several
 // lines. If a split has no file, it gets a random share of the training file. Throws Error if a file cannot be read,
-// the training file has no interactions, or a user chose every item.
+// or the training file has no interactions.
 InteractionSet read_interactions(DataConfig const& config);
 
 }  // namespace gpups::trainer

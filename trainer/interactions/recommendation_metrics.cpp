@@ -16,23 +16,42 @@ struct SumsAt {
   ExactSum recall, ndcg;
 };
 
-// Returns the weight of an item with `before` items before it.
-double discount(double before) { return 1 / std::log2(before + 2); }
+// Adds users to sums for some k.
+class UserSums {
+ public:
+  explicit UserSums(std::span<std::int64_t const> ks) : ks_(ks), sums_(ks.size()) {}
 
-// Adds one user. before: how many items are before each of the user's items in the ranking.
-void add_user(std::span<double const> before, std::span<std::int64_t const> ks, std::span<SumsAt> sums) {
-  for (std::size_t i = 0; i < ks.size(); ++i) {
-    double hits = 0, gain = 0, best = 0;
-    for (std::size_t item = 0; item < before.size(); ++item) {
-      if (static_cast<std::int64_t>(item) < ks[i]) best += discount(static_cast<double>(item));
-      if (before[item] >= static_cast<double>(ks[i])) continue;
-      hits += 1;
-      gain += discount(before[item]);
+  // Adds the expectation of a user's metrics if items with equal scores are in random order. ranks: of the user's
+  // items.
+  void add(std::span<TargetRank const> ranks) {
+    for (std::size_t i = 0; i < ks_.size(); ++i) {
+      auto const k = static_cast<std::uint64_t>(ks_[i]);
+      double hits = 0, gain = 0;
+      for (auto const& [better, equal] : ranks) {
+        if (better >= k || equal == 0) continue;
+        std::uint64_t const last = std::min(better + equal, k);
+        hits += static_cast<double>(last - better) / static_cast<double>(equal);
+        gain += (discounts(last) - discounts(better)) / static_cast<double>(equal);
+      }
+      sums_[i].recall.add(hits / static_cast<double>(ranks.size()));
+      sums_[i].ndcg.add(gain / discounts(std::min<std::uint64_t>(ranks.size(), k)));
     }
-    sums[i].recall.add(hits / static_cast<double>(before.size()));
-    sums[i].ndcg.add(std::min(gain / best, 1.0));  // with equal scores, middle ranks may be better than the best order
   }
-}
+  std::span<SumsAt const> sums() const { return sums_; }
+
+ private:
+  // Returns the sum of 1 / log2(1 + rank) for the first `ranks` ranks.
+  double discounts(std::uint64_t ranks) {
+    while (discounts_.size() <= ranks) {
+      discounts_.push_back(discounts_.back() + 1 / std::log2(static_cast<double>(discounts_.size()) + 1));
+    }
+    return discounts_[ranks];
+  }
+
+  std::span<std::int64_t const> ks_;
+  std::vector<SumsAt> sums_;
+  std::vector<double> discounts_{0};
+};
 
 }  // namespace
 
@@ -44,7 +63,7 @@ RecommendationMetrics wait_recommendation_metrics(Stream& stream, Store& store, 
   for (std::uint32_t user = 0; user < set.users.size(); ++user) {
     if (!wanted.of(user).empty()) evaluated.push_back(user);
   }
-  std::vector<SumsAt> sums(ks.size());
+  UserSums user_sums(ks);
   std::size_t const block = score_rows_at_once(items.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * block < evaluated.size(); b += ranks) {
@@ -67,18 +86,15 @@ RecommendationMetrics wait_recommendation_metrics(Stream& stream, Store& store, 
     Matrix<float> const rows = users(some), scores(stream.device(), some.size(), items.rows());
     kernels::dot_rows(stream, {.left = rows, .right = {items}, .out = scores});
     std::vector<TargetRank> const found = wait_target_ranks(stream, scores, queries);
-    std::vector<double> before;
-    for (std::size_t q = 0; q < found.size(); ++q) {
-      auto const others = static_cast<double>(std::max<std::uint64_t>(found[q].equal, 1) - 1);
-      before.push_back(static_cast<double>(found[q].better) + others / 2);
-      if (q + 1 < found.size() && queries.rows[q + 1] == queries.rows[q]) continue;
-      add_user(before, ks, sums);
-      before.clear();
+    for (std::size_t q = 0, end = 0; q < found.size(); q = end) {
+      while (end < found.size() && queries.rows[end] == queries.rows[q]) ++end;
+      user_sums.add(std::span(found).subspan(q, end - q));
     }
   }
 
   std::vector<std::int64_t> all;
-  for (SumsAt const& at : sums) all.insert(all.end(), {at.recall.whole, at.recall.rest, at.ndcg.whole, at.ndcg.rest});
+  for (SumsAt const& at : user_sums.sums())
+    all.insert(all.end(), {at.recall.whole, at.recall.rest, at.ndcg.whole, at.ndcg.rest});
   store.wait_allreduce(all);
   auto const count = static_cast<double>(evaluated.size());
   RecommendationMetrics metrics;

@@ -26,8 +26,8 @@ struct RecommendationMetrics {
 using UserRows = std::function<Matrix<float>(std::vector<std::uint32_t> const& users)>;
 
 // Evaluates all users who have items in a split; those who chose an item in an earlier split do not get it again.
-// items: (all items, dim), on the device. An item has the middle rank of those with equal scores. The result is the
-// same for every number of ranks. REQUIRES: the split is not empty. Blocks. Collective.
+// items: (all items, dim), on the device. Items with equal scores count as in random order: the metrics are
+// expectations. The result is the same for every number of ranks. REQUIRES: the split is not empty. Blocks. Collective.
 RecommendationMetrics wait_recommendation_metrics(Stream& stream, Store& store, InteractionSet const& set,
                                                   std::string_view split, MatrixView<float const> items,
                                                   UserRows const& users, std::span<std::int64_t const> ks);

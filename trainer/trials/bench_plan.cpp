@@ -29,6 +29,10 @@ std::vector<std::int64_t> seeds_of(TomlFile const& in, toml::node const& node) {
   GPUPS_REQUIRE(array != nullptr && !array->empty(),
                 "{}: bench.seeds is not a list (each seed is a run): write [1, 2, 3]", in.at(node));
   for (toml::node const& seed : *array) seeds.push_back(in.count("bench.seeds", seed, 0, std::int64_t{1} << 53));
+  std::vector<std::int64_t> sorted = seeds;
+  std::sort(sorted.begin(), sorted.end());
+  GPUPS_REQUIRE(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
+                "{}: bench.seeds has a seed twice (it would count twice): write it once", in.at(node));
   return seeds;
 }
 

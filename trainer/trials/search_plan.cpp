@@ -23,9 +23,10 @@ Field const& searched_field(TomlFile const& in, toml::node const& node, std::str
   for (Field const& field : fields()) {
     names.push_back(field.name());
     if (field.name() != name) continue;
-    bool const is_common = name == "train.epochs" || name == "train.steps" || field.section == "run" ||
-                           field.section == "cluster" || field.section == "data" || field.section == "eval" ||
-                           name == "model.min_count" || name == "model.walks";
+    bool const is_common = name == "train.epochs" || name == "train.steps" || name == "train.validate_every" ||
+                           name == "train.checkpoint_every" || name == "train.patience" || name == "train.keep_best" ||
+                           field.section == "run" || field.section == "cluster" || field.section == "data" ||
+                           field.section == "eval" || name == "model.min_count" || name == "model.walks";
     GPUPS_REQUIRE(!is_common,
                   "{}: {} cannot be searched (all trials have the same samples, time and validation): remove it",
                   in.at(node), name);
@@ -71,8 +72,8 @@ SearchedSetting read_setting(TomlFile const& in, std::string const& name, toml::
   if (toml::table const* const table = node.as_table()) return read_range(in, field, *table);
   toml::array const* const array = node.as_array();
   GPUPS_REQUIRE(array != nullptr && array->size() >= 2,
-                "{}: {} has one value (a search needs several): write a list, or {{from = ..., to = ...}}", in.at(node),
-                name);
+                "{}: {} has fewer than two values (a search needs several): write a list, or {{from = ..., to = ...}}",
+                in.at(node), name);
   SearchedSetting setting{.name = name};
   for (toml::node const& choice : *array) setting.choices.push_back(toml_text(choice));
   return setting;
@@ -111,7 +112,9 @@ SearchPlan load_search_plan(fs::path const& file) {
                 "{} has no section [search] (it says what to search): add it; docs/search.md has an example",
                 file.string());
   SearchPlan plan;
-  plan.text = toml_text(*section);
+  toml::table results = *section;
+  results.erase("concurrent");
+  plan.text = toml_text(results);
   for (auto const& [key, node] : *section) {
     std::string const name(key.str());
     if (name == "settings") continue;

@@ -24,7 +24,7 @@ struct SearchedSetting {
 struct SearchPlan {
   std::int64_t trials = 27, reduction = 3, concurrent = 1, seed = 1;
   std::vector<SearchedSetting> settings{};
-  std::string text{};  // the section as TOML; two searches with equal texts and configurations have equal trials
+  std::string text{};  // the section as TOML, without `concurrent`: what results depend on
 
   // Returns the settings of a trial, "section.key=value". Trial 0 has none: it tries the configuration as it is.
   // Depends on seed and number only.

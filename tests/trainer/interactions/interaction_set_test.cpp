@@ -9,6 +9,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/interactions/interaction_data.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -97,9 +98,14 @@ TEST_F(InteractionSetTest, SharesAreDrawnAndNamesOfTrainingComeFirst) {
 
 TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
   folder_.write("train.txt", "alone\n");
-  expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "check the file"});
+  expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "plain text"});
   folder_.write("train.txt", "a x y\nb x\n");
-  expect_error([&] { read_interactions(config()); }, {"user a chose every item", "train.txt"});
+  Config bpr;
+  bpr.data = config();
+  bpr.model.name = "bpr";
+  expect_error([&] { read_interaction_data(bpr); }, {"user a chose every item", "\"ials\""});
+  bpr.model.name = "ials";
+  EXPECT_EQ(read_interaction_data(bpr)->samples(), 1024U + 2U);
   DataConfig missing = config();
   missing.train = "missing.txt";
   expect_error([&] { read_interactions(missing); }, {"missing.txt"});

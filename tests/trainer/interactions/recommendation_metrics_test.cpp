@@ -102,11 +102,17 @@ TEST(RecommendationMetrics, EqualARankingByHand) {
   }
 }
 
-TEST(RecommendationMetrics, EqualScoresHaveTheMiddleRankAndNanTheLast) {
+TEST(RecommendationMetrics, EqualScoresAreInRandomOrderAndNanIsLast) {
   InteractionSet const set = random_set();
-  RecommendationMetrics const equal = evaluate(set, "test", std::vector<float>(kUsers * kItems, 1), {1, 30});
-  EXPECT_EQ(equal.recall[0], 0);
-  EXPECT_EQ(equal.recall[1], 1);
+  RecommendationMetrics const equal = evaluate(set, "test", std::vector<float>(kUsers * kItems, 1), {3, 30});
+  double chance = 0, users = 0;
+  for (std::uint32_t u = 0; u < kUsers; ++u) {
+    if (set.test.of(u).empty()) continue;
+    ++users;
+    chance += 3.0 / static_cast<double>(kItems - set.train.of(u).size() - set.valid.of(u).size());
+  }
+  EXPECT_NEAR(equal.recall[0], chance / users, 1e-6);
+  EXPECT_NEAR(equal.recall[1], 1, 1e-6);
   RecommendationMetrics const nan =
       evaluate(set, "test", std::vector<float>(kUsers * kItems, std::numeric_limits<float>::quiet_NaN()), {20});
   EXPECT_EQ(nan.recall[0], 0);
