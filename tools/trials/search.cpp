@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "gpups/gpups.hpp"
@@ -64,10 +65,9 @@ class Search {
         plan_(std::move(plan)),
         budget_(budget_of(config)),
         folder_(std::move(folder)),
-        record_(folder_, {{"search", plan_.text}, {"configuration", of_results(config)}, {"data", digest}}) {
+        what_{{"search", plan_.text}, {"configuration", of_results(config)}, {"data", digest}} {
     GPUPS_REQUIRE(config.train.patience == 0,
                   "train.patience ends trials early (trials are compared after equal times): remove it");
-    fs::create_directories(folder_ / "trials");
     auto const ranks = static_cast<std::size_t>(config.run.ranks);
     if (plan_.concurrent > 1 && config.run.threads == 0) {
       auto const cores = static_cast<std::size_t>(kernels::Arena(0).threads());
@@ -85,6 +85,8 @@ class Search {
 
   // Returns false if a signal stopped the search.
   bool wait_run(trainer::Data const& data) {
+    fs::create_directories(folder_ / "trials");
+    record_.emplace(folder_, what_);
     std::vector<std::int64_t> trials(static_cast<std::size_t>(plan_.trials));
     std::iota(trials.begin(), trials.end(), std::int64_t{0});
     std::vector<trainer::SearchStage> const stages = trainer::stages_of(plan_.trials, plan_.reduction, budget_.full);
@@ -93,9 +95,9 @@ class Search {
                                               stages[r].budget, budget_.unit));
       if (!wait_stage(trials, stages[r].budget, data)) return false;
       auto const next = static_cast<std::size_t>(r + 1 < stages.size() ? stages[r + 1].trials : 1);
-      std::vector<std::int64_t> const best = trainer::best_trials(record_, trials, stages[r].budget, next);
+      std::vector<std::int64_t> const best = trainer::best_trials(*record_, trials, stages[r].budget, next);
       GPUPS_REQUIRE(!best.empty(), "every trial failed, the first with: {} (there is no result): correct {}",
-                    record_.find(trials.front(), stages[r].budget)->error, file_);
+                    record_->find(trials.front(), stages[r].budget)->error, file_);
       for (std::int64_t const trial : trials) {
         if (std::find(best.begin(), best.end(), trial) == best.end()) remove_checkpoints(trial);
       }
@@ -109,8 +111,8 @@ class Search {
   std::string finish() const {
     trainer::write_file(folder_ / "best.toml", trainer::resolved(config_of(settings_of(best_))));
     trainer::write_file(folder_ / "search.html",
-                        trainer::search_page(plan_, record_, budget_.unit, folder_.filename().string()));
-    return trainer::search_table(plan_, record_, budget_.unit) +
+                        trainer::search_page(plan_, *record_, budget_.unit, folder_.filename().string()));
+    return trainer::search_table(plan_, *record_, budget_.unit) +
            fmt::format("best: trial {}, run {}; its configuration is {}, the plot {}\n", best_,
                        folder_of(best_).string(), (folder_ / "best.toml").string(), (folder_ / "search.html").string());
   }
@@ -172,7 +174,7 @@ class Search {
   bool wait_stage(std::vector<std::int64_t> const& trials, std::int64_t budget, trainer::Data const& data) {
     std::deque<std::int64_t> waiting;
     for (std::int64_t const trial : trials) {
-      if (record_.find(trial, budget) == nullptr) waiting.push_back(trial);
+      if (record_->find(trial, budget) == nullptr) waiting.push_back(trial);
     }
     std::vector<std::unique_ptr<RunningTrial>> slots(static_cast<std::size_t>(plan_.concurrent));
     auto const runs = [](auto const& slot) { return slot != nullptr; };
@@ -217,7 +219,7 @@ class Search {
         result.error = "its validation is not a number";
       }
     }
-    record_.add(trial, budget, result);
+    record_->add(trial, budget, result);
     trainer::print_line(stderr, fmt::format("trial {}, {} {}: {}", trial, budget, budget_.unit,
                                             result.has_failed() ? "failed: " + result.error : result.text));
     return true;
@@ -228,8 +230,9 @@ class Search {
   SearchPlan plan_;
   Budget budget_;
   fs::path folder_;
-  SearchRecord record_;
-  std::size_t threads_ = 0;  // of a trial; 0: its default
+  nlohmann::json what_;                 // the first line of the record
+  std::optional<SearchRecord> record_;  // after wait_run() has begun
+  std::size_t threads_ = 0;             // of a trial; 0: its default
   int gpus_ = 0;
   std::int64_t best_ = 0;
 };
