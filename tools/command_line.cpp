@@ -190,7 +190,8 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   positional(*nearest, "NAME", line.names, "Names of entities, words, nodes or items")->required();
   CLI::App* const recommend = app.add_subcommand("recommend", "Print the items that fit users best");
   positional(*recommend, "RUN_FOLDER", line.run_folder, "Folder of a run on interactions")->required();
-  positional(*recommend, "USER", line.names, "Users")->required();
+  positional(*recommend, "USER", line.names, "Users");
+  recommend->add_option("--users", line.file, "File with a user in each line, instead of USER")->type_name("FILE");
   for (CLI::App* command : {nearest, recommend}) {
     command->add_option("--count", count, fmt::format("Lines for each name, from 1 to {}; default: 10", kCountMost))
         ->type_name("N");
@@ -235,6 +236,8 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.command = app.get_subcommands().front()->get_name();
   line.count = checked_count(count);
+  GPUPS_REQUIRE(line.command != "recommend" || line.names.empty() != line.file.empty(),
+                "recommend needs users (their names, or --users FILE, and not both): see gpu_train recommend --help");
   if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",

@@ -20,7 +20,7 @@ struct CommandLine {
   std::string config;   // of train, search, bench and doctor; empty: doctor without a configuration
   bool resume = false;
   std::string run_folder;  // of eval, nearest, recommend, predict, export and report
-  std::string file;        // of predict
+  std::string file;        // of predict, and of recommend: a user in each line
   // Of predict, export and report; empty: standard output, or a file in the run's folder; of report, -: standard
   // output.
   std::string out;

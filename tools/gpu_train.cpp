@@ -25,6 +25,7 @@
 #include "tools/trials/search.hpp"
 #include "trainer/click/convert.hpp"
 #include "trainer/export_run.hpp"
+#include "trainer/line_reader.hpp"
 #include "trainer/model_shape.hpp"
 #include "trainer/predict_run.hpp"
 #include "trainer/progress_reporter.hpp"
@@ -116,7 +117,12 @@ void run_nearest(tools::CommandLine const& line) {
 void run_recommend(tools::CommandLine const& line) {
   require_one_process(line);
   trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
-  tools::print_result(trainer::recommend_in_run(run, line.names, line.count));
+  std::vector<std::string> users = line.names;
+  if (!line.file.empty()) {
+    trainer::LineReader reader(line.file);
+    for (std::string_view user; reader.next(user);) users.emplace_back(user);
+  }
+  tools::print_result(trainer::recommend_in_run(run, users, line.count));
 }
 
 void run_predict(tools::CommandLine const& line) {

@@ -11,6 +11,7 @@
 #include "kernels/score/dot_rows.hpp"
 #include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/nearest.hpp"
+#include "trainer/graph/target_ranks.hpp"
 #include "trainer/interactions/interaction_data.hpp"
 #include "trainer/interactions/recommender.hpp"
 #include "trainer/saved_model.hpp"
@@ -60,18 +61,21 @@ std::string recommend_in_run(SavedRun const& run, std::vector<std::string> const
   wait_restore(session, run.checkpoint);
   Stream stream = session.store.make_stream();
   auto const known = set.items.keys().begin() + static_cast<std::ptrdiff_t>(set.known_items);
-  Matrix<float> const of_users = read_rows(stream, session.store, kUsersTable, keys);
   Matrix<float> const of_items = read_rows(stream, session.store, kItemsTable, {set.items.keys().begin(), known});
-  Matrix<float> const scores(stream.device(), of_users.rows(), of_items.rows());
-  kernels::dot_rows(stream, {.left = of_users, .right = {of_items}, .out = scores});
-  std::vector<float> const host = to_host(stream, View<float const>(scores.view().flat()));
-
+  std::size_t const block = score_rows_at_once(of_items.rows());
   std::string text;
-  for (std::size_t i = 0; i < users.size(); ++i) {
-    std::span<float const> const of_user = std::span(host).subspan(i * scores.view().stride(), of_items.rows());
-    text += users[i] + "\n";
-    for (std::uint32_t const item : best_items(of_user, set.train.of(numbers[i]), count)) {
-      text += fmt::format("  {:.3f}  {}\n", of_user[item], set.items.name(item));
+  for (std::size_t first = 0; first < users.size(); first += block) {
+    std::span<Key const> const some = std::span(keys).subspan(first, std::min(block, users.size() - first));
+    Matrix<float> const of_users = read_rows(stream, session.store, kUsersTable, {some.begin(), some.end()});
+    Matrix<float> const scores(stream.device(), of_users.rows(), of_items.rows());
+    kernels::dot_rows(stream, {.left = of_users, .right = {of_items}, .out = scores});
+    std::vector<float> const host = to_host(stream, View<float const>(scores.view().flat()));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::span<float const> const of_user = std::span(host).subspan(i * scores.view().stride(), of_items.rows());
+      text += users[first + i] + "\n";
+      for (std::uint32_t const item : best_items(of_user, set.train.of(numbers[first + i]), count)) {
+        text += fmt::format("  {:.3f}  {}\n", of_user[item], set.items.name(item));
+      }
     }
   }
   return text;

@@ -125,6 +125,15 @@ InteractionSet read_interactions(DataConfig const& config) {
                 "blanks, not commas): check that it is plain text, and data.valid_share and data.test_share",
                 path(config.train).string());
 
+  std::vector<std::string> notices;
+  auto const say_if_none = [&](char const* name, double share, Pairs const& pairs) {
+    if (share == 0 || !pairs.empty()) return;
+    notices.push_back(fmt::format("data.{}_share = {} selects none of {}: there is no {} split", name, share,
+                                  with_count(all.size(), "interaction"), name));
+  };
+  say_if_none("valid", valid_share, valid);
+  say_if_none("test", test_share, test);
+
   // Numbers the names of training interactions first.
   InteractionSet numbered;
   auto const add = [&](Pairs& pairs, InteractionSet const& from) {
@@ -138,6 +147,7 @@ InteractionSet read_interactions(DataConfig const& config) {
   add(valid, set);
   add(test, set);
   set = std::move(numbered);
+  set.notices = std::move(notices);
   if (!config.valid.empty()) valid = read_pairs(path(config.valid), set);
   if (!config.test.empty()) test = read_pairs(path(config.test), set);
 

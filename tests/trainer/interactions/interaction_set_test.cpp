@@ -96,6 +96,14 @@ TEST_F(InteractionSetTest, SharesAreDrawnAndNamesOfTrainingComeFirst) {
   EXPECT_NE(read_interactions(data).digest(), set.digest());
 }
 
+TEST_F(InteractionSetTest, SaysIfAShareSelectsNothing) {
+  folder_.write("train.txt", "a x y\nb x z\n");
+  DataConfig data = config();
+  data.test_share = 1e-9;
+  EXPECT_THAT(read_interactions(data).notices,
+              ElementsAre("data.test_share = 1e-09 selects none of 4 interactions: there is no test split"));
+}
+
 TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
   folder_.write("train.txt", "alone\n");
   expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "plain text"});
