@@ -39,6 +39,9 @@ struct ModelConfig {
   std::int64_t negatives = 6;
   std::string sampling = "triple";
   bool reciprocal = false;
+  double label_smoothing = 0;
+  double entity_dropout = 0;
+  double relation_dropout = 0;
   std::int64_t negative_reuse = 8;
   double local_negatives = 0;
   double l2 = 0;

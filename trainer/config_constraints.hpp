@@ -44,6 +44,15 @@ inline Constraint const kDrawn{
 inline Constraint const kClicks{[](Config const& c) { return c.data.reader == "clicks"; },
                                 "only data.reader = \"clicks\" uses it"};
 inline Constraint const kGraphs{is_graph, "only knowledge graphs use it: data.reader = \"triples\" or \"wordnet\""};
+inline bool takes_all(Config const& c) { return is(c.model.sampling, {"all", "kvsall"}); }
+inline Constraint const kLabelled{
+    [](Config const& c) { return is_graph(c) && takes_all(c) && c.model.loss != "self_adversarial"; },
+    "only knowledge graphs with model.sampling = \"all\" or \"kvsall\" and loss \"softmax\" or \"logistic\" use it"};
+inline Constraint const kSharedNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling != "triple"; },
+                                         "only knowledge graphs with model.sampling other than \"triple\" use it"};
+inline Constraint const kRelationDropout{
+    [](Config const& c) { return kSharedNegatives.in(c) && c.model.name != "rotate"; },
+    "only knowledge graphs with model.sampling other than \"triple\" use it, and relations of \"rotate\" are angles"};
 inline bool is_text(Config const& c) { return c.data.reader == "text"; }
 inline Constraint const kTexts{is_text, "only data.reader = \"text\" uses it"};
 inline bool is_network(Config const& c) { return c.data.reader == "edges"; }
@@ -66,7 +75,7 @@ inline Constraint const kAnalogies{
     "only data.reader = \"text\" with data.valid or data.test uses it"};
 inline Constraint const kDrawsNegatives{
     [](Config const& c) {
-      return (is_graph(c) && c.model.sampling != "all") || is_text(c) || is_network(c) || c.model.name == "bpr";
+      return (is_graph(c) && !takes_all(c)) || is_text(c) || is_network(c) || c.model.name == "bpr";
     },
     "only knowledge graphs that draw negatives, texts, networks and model.name = \"bpr\" use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },

@@ -37,14 +37,31 @@ std::vector<Field> model_fields() {
           .range(1, 1 << 20)
           .only_if(kDrawsNegatives)
           .fixed_on_resume(),
-      FieldBuilder("model", "sampling", kModel<&M::sampling>,
-                   "triple: negatives for each triple; shared: for each microbatch; all: all entities")
-          .one_of({"triple", "shared", "all"})
+      FieldBuilder(
+          "model", "sampling", kModel<&M::sampling>,
+          "triple: negatives for each triple; shared: for each microbatch; all: all entities (1vsAll); kvsall: the "
+          "same, and a sample is a query with all of its answers")
+          .one_of({"triple", "shared", "all", "kvsall"})
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "reciprocal", kModel<&M::reciprocal>,
                    "true: each relation has a second row, with which objects ask for subjects")
           .only_if(kGraphs)
+          .fixed_on_resume(),
+      FieldBuilder("model", "label_smoothing", kModel<&M::label_smoothing>,
+                   "share of a query's target that all entities have equal parts of")
+          .range(0, 0.99)
+          .only_if(kLabelled)
+          .fixed_on_resume(),
+      FieldBuilder("model", "entity_dropout", kModel<&M::entity_dropout>,
+                   "share of the numbers of entities' rows that a step drops")
+          .range(0, 0.99)
+          .only_if(kSharedNegatives)
+          .fixed_on_resume(),
+      FieldBuilder("model", "relation_dropout", kModel<&M::relation_dropout>,
+                   "share of the numbers of relations' rows that a step drops")
+          .range(0, 0.99)
+          .only_if(kRelationDropout)
           .fixed_on_resume(),
       FieldBuilder("model", "negative_reuse", kModel<&M::negative_reuse>,
                    "how many of 16 consecutive triples, or of 32 words, use the same negative")

@@ -33,7 +33,7 @@ std::vector<TaskKind> const& kinds() {
   static std::vector<TaskKind> const all{
       {reader_names(), model_names(),
        [](Config const& config) -> std::unique_ptr<Data const> {
-         return std::make_unique<GraphData>(read_dataset(config.data));
+         return std::make_unique<GraphData>(read_dataset(config.data), config.model.sampling == "kvsall");
        },
        graph_shape},
       {{"clicks"}, click_model_names(), read_clicks, click_shape},

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <random>
+#include <set>
 
 #include "tests/support/model_oracle.hpp"
 #include "tests/support/on_devices.hpp"
@@ -44,6 +45,26 @@ inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size
   return batch;
 }
 
+// Makes the triples of a batch queries with up to four answers, one of which is the object.
+inline void add_answers(Batch& batch, std::size_t entities) {
+  std::mt19937 random(11);
+  batch.answer_offsets.push_back(0);
+  for (trainer::Triple const& triple : batch.triples) {
+    std::set<std::uint32_t> answers{triple.object};
+    for (std::size_t more = random() % 4; more > 0; --more) {
+      answers.insert(static_cast<std::uint32_t>(random() % entities));
+    }
+    batch.answers.insert(batch.answers.end(), answers.begin(), answers.end());
+    batch.answer_offsets.push_back(static_cast<std::uint32_t>(batch.answers.size()));
+  }
+}
+inline Batch make_batch_for(GraphModelOptions const& options, std::size_t samples, std::size_t microbatches,
+                            std::size_t entities, std::size_t relations) {
+  Batch batch = make_batch(samples, microbatches, entities, relations);
+  if (options.sampling == "kvsall") add_answers(batch, entities);
+  return batch;
+}
+
 // Returns the batch of a rank that computes microbatches first .. first+count-1 only.
 inline Batch slice_or_empty(Batch const& whole, std::size_t first, std::size_t count) {
   Batch part{.clock = whole.clock,
@@ -52,11 +73,16 @@ inline Batch slice_or_empty(Batch const& whole, std::size_t first, std::size_t c
              .sample_numbers = {},
              .microbatches = {},
              .batch_triples = whole.batch_triples};
+  if (!whole.answer_offsets.empty()) part.answer_offsets.push_back(0);
   for (std::size_t m = first; m < first + count; ++m) {
     auto microbatch = whole.microbatches[m];
     for (std::uint32_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {
       part.triples.push_back(whole.triples[i]);
       part.sample_numbers.push_back(whole.sample_numbers[i]);
+      if (whole.answer_offsets.empty()) continue;
+      part.answers.insert(part.answers.end(), whole.answers.begin() + whole.answer_offsets[i],
+                          whole.answers.begin() + whole.answer_offsets[i + 1]);
+      part.answer_offsets.push_back(static_cast<std::uint32_t>(part.answers.size()));
     }
     microbatch.first = static_cast<std::uint32_t>(part.triples.size()) - microbatch.count;
     part.microbatches.push_back(microbatch);
@@ -182,7 +208,8 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
 // Returns the triples of a batch with the negatives that prepare() drew for them.
 inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options, Vocabulary const& vocabulary,
                                                 Batch const& batch, GraphEntries const& work) {
-  std::size_t const n = options.sampling == "all" ? vocabulary.entities.size() : options.negatives;
+  bool const all = options.sampling == "all" || options.sampling == "kvsall";
+  std::size_t const n = all ? vocabulary.entities.size() : options.negatives;
   std::size_t const sides = options.objects_only ? 1 : 2;
   auto const drawn = [&](std::size_t first, std::size_t count) {
     std::vector<std::uint64_t> keys;
@@ -199,6 +226,14 @@ inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options
                          number(vocabulary.relations[batch.triples[i].relation]),
                          number(vocabulary.entities[batch.triples[i].object]), drawn(first, n),
                          drawn(first + n, (sides - 1) * n)});
+      OracleTriple& triple = triples.back();
+      triple.subject_answers = {triple.subject};
+      if (batch.answers.empty()) triple.object_answers = {triple.object};
+      for (std::uint32_t a = 0; !batch.answers.empty() && a < batch.answer_offsets[i + 1] - batch.answer_offsets[i];
+           ++a) {
+        std::uint32_t const answer = batch.answers[batch.answer_offsets[i] + a];
+        triple.object_answers.push_back(number(vocabulary.entities[answer]));
+      }
     }
   }
   return triples;

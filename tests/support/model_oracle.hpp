@@ -2,6 +2,7 @@
 // A simple implementation of graph models: complex numbers in double, one triple after the other.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -17,8 +18,14 @@ using Rows = std::map<std::uint64_t, Row>;
 
 struct OracleTriple {
   std::uint64_t subject, relation, object;
-  std::vector<std::uint64_t> objects, subjects;  // negatives
+  std::vector<std::uint64_t> objects, subjects;                    // negatives
+  std::vector<std::uint64_t> object_answers{}, subject_answers{};  // of labelled losses
 };
+
+// Whether all entities are candidates with a target.
+inline bool is_labelled(trainer::GraphModelOptions const& options) {
+  return (options.sampling == "all" || options.sampling == "kvsall") && options.loss != "self_adversarial";
+}
 
 // Rows as complex numbers; in a real model the imaginary parts are 0.
 inline bool is_real(trainer::GraphModelOptions const& options) {
@@ -94,6 +101,26 @@ inline double oracle_self_adversarial(trainer::GraphModelOptions const& options,
   return std::log1p(std::exp(-positive)) + (weights > 0 ? weighted / weights : 0);
 }
 
+// Returns the labelled loss of one side of a triple.
+inline double oracle_labelled(trainer::GraphModelOptions const& options, Tables const& at, OracleTriple const& t,
+                              bool of_objects) {
+  auto const& answers = of_objects ? t.object_answers : t.subject_answers;
+  auto const& candidates = of_objects ? t.objects : t.subjects;
+  bool const softmax = options.loss == "softmax";
+  double loss = 0, total = 0;
+  for (std::uint64_t candidate : candidates) {
+    double const score = of_objects ? oracle_score(options, at, t.subject, t.relation, candidate)
+                                    : oracle_score(options, at, candidate, t.relation, t.object);
+    double const label = static_cast<double>(std::count(answers.begin(), answers.end(), candidate)) /
+                         (softmax ? static_cast<double>(answers.size()) : 1);
+    double const smoothing = options.label_smoothing;
+    double const target = (1 - smoothing) * label + smoothing / static_cast<double>(candidates.size());
+    total += std::exp(score);
+    loss += (softmax ? 0 : std::log1p(std::exp(score))) - target * score;
+  }
+  return loss + (softmax ? std::log(total) : 0);
+}
+
 // Returns the loss of all triples for the tables `now`. If the loss weights negatives, weights are computed from
 // `weighing`.
 inline double oracle_loss(trainer::GraphModelOptions const& options, Tables const& now, Tables const& weighing,
@@ -102,6 +129,13 @@ inline double oracle_loss(trainer::GraphModelOptions const& options, Tables cons
   double loss = 0;
   for (OracleTriple const& t : triples) {
     Row const &s = entities.at(t.subject), &r = relations.at(t.relation), &o = entities.at(t.object);
+    if (is_labelled(options)) {
+      loss += oracle_labelled(options, now, t, true);
+      if (!options.objects_only) loss += oracle_labelled(options, now, t, false);
+      loss += oracle_penalty(options, s) + oracle_penalty(options, o);
+      if (options.name != "rotate") loss += oracle_penalty(options, r);  // angles
+      continue;
+    }
     double const positive = oracle_score(options, s, r, o);
     double of_objects = std::exp(positive), of_subjects = std::exp(positive);
     if (options.loss == "logistic") loss += std::log1p(std::exp(-positive));
@@ -131,6 +165,21 @@ inline double oracle_loss(trainer::GraphModelOptions const& options, Tables cons
 inline double oracle_loss(trainer::GraphModelOptions const& options, Rows const& entities, Rows const& relations,
                           std::vector<OracleTriple> const& triples) {
   return oracle_loss(options, Tables{entities, relations}, Tables{entities, relations}, triples);
+}
+
+// Returns the loss that a step reports: the mean over all entities of a binary cross entropy instead of its sum.
+inline double oracle_reported_loss(trainer::GraphModelOptions const& options, Rows const& entities,
+                                   Rows const& relations, std::vector<OracleTriple> const& triples) {
+  double loss = oracle_loss(options, entities, relations, triples);
+  if (!is_labelled(options) || options.loss != "logistic") return loss;
+  for (OracleTriple const& t : triples) {
+    for (bool of_objects : {true, false}) {
+      if (!of_objects && options.objects_only) continue;
+      double const of_side = oracle_labelled(options, Tables{entities, relations}, t, of_objects);
+      loss += of_side / static_cast<double>(t.objects.size()) - of_side;
+    }
+  }
+  return loss;
 }
 
 // Returns derivatives of the loss by every element of one table, computed by central differences.

@@ -141,7 +141,7 @@ TEST(Config, RejectsInvalidOverrides) {
   expect_error([] { parse("", {"dim=3"}); }, {"section.key=value"});
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
-  expect_error([] { parse("", {"model.KvsAll=true"}); }, {"did you mean model.sampling = \"all\""});
+  expect_error([] { parse("", {"model.KvsAll=true"}); }, {"did you mean model.sampling = \"kvsall\""});
   expect_error([] { parse("", {"train.embedding_dim=3"}); }, {"'embedding_dim' in [train]", "did you mean model.dim?"});
   for (auto const& [there, here] : kForeignKeys) {
     std::string_view const name = here.substr(0, here.find(' '));
@@ -214,6 +214,7 @@ std::vector<std::string> const& configurations() {
       "[eval]\nsamples_max = 7\n",
       "[model]\nname = 'transe'\n",
       "[model]\nloss = 'self_adversarial'\n",
+      "[model]\nsampling = 'all'\n",
       "[model]\nsampling = 'shared'\n[placement]\ninitial = 'graph'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumeric_features = 'both'\n",

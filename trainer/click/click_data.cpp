@@ -62,8 +62,8 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
       "{} has {} and {} (the configuration has {} and {}, or categories of other kinds): set data.numeric_columns, "
       "data.categorical_columns, data.multi_hot and data.weighted to the values that it was converted with",
       path.string(), with_count(samples.layout().numbers.size(), "number"),
-      with_count(samples.layout().categories.size(), "category", "categories"),
-      with_count(layout.numbers.size(), "number"), with_count(layout.categories.size(), "category", "categories"));
+      with_count(samples.layout().categories.size(), "category"), with_count(layout.numbers.size(), "number"),
+      with_count(layout.categories.size(), "category"));
   return samples;
 }
 
@@ -105,9 +105,8 @@ std::uint64_t ClickData::digest() const {
 std::string ClickData::summary() const {
   Layout const& layout = train_.samples.layout();
   return fmt::format("{} and {}; {} for training, {} for validation, {} for the test",
-                     with_count(layout.numbers.size(), "number"),
-                     with_count(layout.categories.size(), "category", "categories"), with_count(train_.count, "sample"),
-                     valid_ ? valid_->count : 0, test_ ? test_->count : 0);
+                     with_count(layout.numbers.size(), "number"), with_count(layout.categories.size(), "category"),
+                     with_count(train_.count, "sample"), valid_ ? valid_->count : 0, test_ ? test_->count : 0);
 }
 
 nlohmann::json ClickData::counts() const {

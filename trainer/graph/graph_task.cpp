@@ -13,10 +13,14 @@
 #include "trainer/graph/key_names.hpp"
 #include "trainer/graph/reciprocal.hpp"
 #include "trainer/progress_reporter.hpp"
+#include "trainer/random.hpp"
 #include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
+
+// The purpose of random bits: the answer that is in a query's triple.
+constexpr std::uint64_t kAnswerOfQuery = 0x616e73776572;  // "answer"
 
 Metrics to_metrics(RankingMetrics const& metrics) {
   return {.json = to_json(metrics), .text = to_text(metrics), .quality = metrics.mrr};
@@ -72,6 +76,8 @@ class GraphTask : public Task {
  public:
   GraphTask(GraphData const& data, Config const& config, TaskContext const& context)
       : data_(data.dataset()),
+        queries_(data.queries()),
+        seed_(static_cast<std::uint64_t>(config.train.seed)),
         reciprocal_(config.model.reciprocal),
         model_(make_graph_model(checked_model_options(config, context.schedule_steps, data_),
                                 vocabulary(data_, reciprocal_, context.placement.get()))),
@@ -87,8 +93,13 @@ class GraphTask : public Task {
                         .microbatches = batch.microbatches,
                         .batch_triples = batch.batch_samples};
     triples.triples.reserve(batch.samples.size());
-    for (std::uint64_t sample : batch.samples) triples.triples.push_back(data_.train[sample]);
-    if (reciprocal_) add_reciprocals(triples, data_.seen_relations);
+    if (queries_ != nullptr) {
+      RandomBits const random(seed_, kAnswerOfQuery, batch.epoch);
+      for (std::uint64_t sample : batch.samples) queries_->add_to(triples, sample, random(sample));
+    } else {
+      for (std::uint64_t sample : batch.samples) triples.triples.push_back(data_.train[sample]);
+      if (reciprocal_) add_reciprocals(triples, data_.seen_relations);
+    }
     return std::make_unique<GraphStep>(*model_, model_->prepare(stream, triples), gradients_);
   }
 
@@ -101,6 +112,8 @@ class GraphTask : public Task {
 
  private:
   Dataset const& data_;
+  QuerySet const* queries_;  // null: samples are triples
+  std::uint64_t seed_;
   bool reciprocal_;
   std::unique_ptr<GraphModel> model_;
   EvaluateOptions options_;
@@ -110,13 +123,14 @@ class GraphTask : public Task {
 
 }  // namespace
 
-GraphData::GraphData(Dataset dataset) : dataset_(std::move(dataset)), digest_(dataset_.digest()) {}
+GraphData::GraphData(Dataset dataset, bool by_query) : dataset_(std::move(dataset)), digest_(dataset_.digest()) {
+  if (by_query) queries_.emplace(dataset_);
+}
 
 std::string GraphData::summary() const {
   return fmt::format("{}, {}; {} for training, {} for validation, {} for the test",
-                     with_count(dataset_.entities.size(), "entity", "entities"),
-                     with_count(dataset_.relations.size(), "relation"), with_count(dataset_.train.size(), "triple"),
-                     dataset_.valid.size(), dataset_.test.size());
+                     with_count(dataset_.entities.size(), "entity"), with_count(dataset_.relations.size(), "relation"),
+                     with_count(dataset_.train.size(), "triple"), dataset_.valid.size(), dataset_.test.size());
 }
 
 nlohmann::json GraphData::counts() const {
@@ -128,6 +142,11 @@ SampleRows GraphData::sample_rows() const {
   auto const entities = static_cast<std::uint32_t>(names.entities.size());
   SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(entities + names.relations.size())},
                   .tables = {{TableId{0}, std::move(names.entities)}, {TableId{1}, std::move(names.relations)}}};
+  for (std::size_t query = 0; queries_ && query < queries_->size(); ++query) {
+    std::uint32_t const read[] = {queries_->entity(query)};  // all samples read all entities as candidates
+    rows.graph.add(read);
+  }
+  if (queries_) return rows;
   for (Triple const& triple : dataset_.train) {
     std::uint32_t const read[] = {triple.subject, triple.object, entities + triple.relation};
     rows.graph.add(read);
@@ -137,8 +156,9 @@ SampleRows GraphData::sample_rows() const {
 
 MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   Dataset const& data = dataset_;
-  std::size_t const copies = config.model.reciprocal ? 2 : 1;  // of a relation, and of a triple
-  std::size_t const entities = data.entities.size(), relations = copies * data.relations.size();
+  std::size_t const of_relation = config.model.reciprocal ? 2 : 1;
+  std::size_t const copies = queries_ ? 1 : of_relation;  // of a sample, in a batch
+  std::size_t const entities = data.entities.size(), relations = of_relation * data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
   auto const model =
       make_graph_model(checked_model_options(config, 1, data), vocabulary(data, config.model.reciprocal, nullptr));
@@ -148,10 +168,11 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
 
   MemoryPlan plan;
   plan.push_back({.what = "the data",
-                  .bytes = data.entities.bytes() + data.relations.bytes() + triples * sizeof(Triple),
+                  .bytes = data.entities.bytes() + data.relations.bytes() + triples * sizeof(Triple) +
+                           (queries_ ? queries_->bytes() : 0),
                   .on_host = true,
                   .taken = true});
-  add_placement(plan, config, data.train.size(), 3 * data.train.size(), entities + relations);
+  add_placement(plan, config, samples(), (queries_ ? 1 : 3) * samples(), entities + relations);
   std::size_t const lists = config.placement.initial == "graph" ? 3 : 2;  // of entities
   plan.push_back({.what = "keys of the vocabulary", .bytes = (lists * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
@@ -188,6 +209,9 @@ GraphModelOptions graph_model_options(Config const& config, std::int64_t schedul
   options.negatives = static_cast<std::uint32_t>(m.negatives);
   options.sampling = m.sampling;
   options.objects_only = m.reciprocal;
+  options.label_smoothing = static_cast<float>(m.label_smoothing);
+  options.entity_dropout = static_cast<float>(m.entity_dropout);
+  options.relation_dropout = static_cast<float>(m.relation_dropout);
   options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
   options.local_negatives = static_cast<float>(m.local_negatives);
   options.l2 = static_cast<float>(m.l2);

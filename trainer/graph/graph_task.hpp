@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "trainer/graph/dataset.hpp"
 #include "trainer/graph/model.hpp"
+#include "trainer/graph/query_set.hpp"
 #include "trainer/model_shape.hpp"
 #include "trainer/task.hpp"
 
@@ -16,11 +18,14 @@ namespace gpups::trainer {
 // A knowledge graph as Data.
 class GraphData : public Data {
  public:
-  explicit GraphData(Dataset dataset);
+  // by_query: whether a training sample is a query with all of its answers, instead of a triple.
+  GraphData(Dataset dataset, bool by_query);
 
   Dataset const& dataset() const { return dataset_; }
-  std::uint64_t samples() const override { return dataset_.train.size(); }
-  std::string_view noun() const override { return "triple"; }
+  // The training samples, or null if they are triples.
+  QuerySet const* queries() const { return queries_ ? &*queries_ : nullptr; }
+  std::uint64_t samples() const override { return queries_ ? queries_->size() : dataset_.train.size(); }
+  std::string_view noun() const override { return queries_ ? "query" : "triple"; }
   bool has(std::string_view split) const override { return !dataset_.split(split).empty(); }
   std::uint64_t digest() const override { return digest_; }
   std::vector<std::string> notices() const override { return dataset_.notices; }
@@ -32,6 +37,7 @@ class GraphData : public Data {
 
  private:
   Dataset dataset_;
+  std::optional<QuerySet> queries_;
   std::uint64_t digest_;
 };
 

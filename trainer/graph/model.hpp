@@ -34,9 +34,13 @@ struct GraphModelOptions {
   std::string loss = "logistic";
   float temperature = 1;        // for self_adversarial: factor of scores in the softmax; 0: equal weights
   std::uint32_t negatives = 6;  // for the subject, and the same number for the object
-  // triple: negatives for each triple; shared: for all triples of a microbatch; all: all entities (1vsAll)
+  // triple: negatives for each triple; shared: for all triples of a microbatch; all: all entities (1vsAll); kvsall: all
+  // entities, and a sample is a query with all of its answers, see TripleBatch
   std::string sampling = "triple";
-  bool objects_only = false;  // whether subjects have no negatives; not with sampling "triple"
+  bool objects_only = false;  // whether subjects have no negatives; not with sampling "triple", always with "kvsall"
+  float label_smoothing = 0;  // for sampling "all" and "kvsall"; see kernels::AnswerLoss
+  // The share of numbers that a step drops from the rows of entities, and of relations; not with sampling "triple".
+  float entity_dropout = 0, relation_dropout = 0;
   // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
   // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;
@@ -63,6 +67,10 @@ struct TripleBatch {
   std::vector<std::uint32_t> sample_numbers;
   std::vector<Microbatch> microbatches;
   std::uint32_t batch_triples = 0;  // size of the global batch
+  // With sampling "kvsall", triple i stands for the query of its subject and relation, whose answers are
+  // answers[answer_offsets[i]] .. answers[answer_offsets[i + 1] - 1]: numbers of entities, each once. Its object is one
+  // of them. Else empty.
+  std::vector<std::uint32_t> answer_offsets{}, answers{};
 };
 
 // A prepared batch: the entries of both tables, on the device. Plain data.
@@ -76,6 +84,13 @@ struct GraphEntries {
   };
   std::vector<EntryList> parts;  // 0: entities, 1: relations
   std::vector<Microbatch> microbatches;
+  // For kernels::AnswerLoss: the answers of each sample, for objects and for subjects. Empty with other losses.
+  struct Answers {
+    Array<std::uint32_t> offsets, answers;
+  };
+  std::vector<Answers> answers{};
+  // With dropout: the numbers of the samples and of the shared negatives, which determine what is dropped.
+  Array<std::uint32_t> sample_numbers{}, negative_numbers{};
   std::vector<TableBatch> tables() const;  // views of `parts`
 };
 

@@ -35,7 +35,14 @@ TEST(GraphModelOptions, ErrorsNameTheOption) {
   EXPECT_THAT(with([](auto& o) { o.name = "transh"; }), HasSubstr("use complex, distmult, rescal, transe or rotate"));
   EXPECT_THAT(with([](auto& o) { o.loss = "hinge"; }), HasSubstr("loss 'hinge' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.sampling = "each"; }), HasSubstr("sampling 'each' is unknown"));
-  EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling is all and loss is logistic"));
+  EXPECT_EQ(with([](auto& o) { o.sampling = "all"; }), "");
+  EXPECT_THAT(with([](auto& o) { o.sampling = "kvsall"; }), HasSubstr("set reciprocal to true"));
+  EXPECT_THAT(with([](auto& o) { o.sampling = "kvsall", o.objects_only = true, o.loss = "self_adversarial"; }),
+              HasSubstr("use loss softmax or logistic"));
+  EXPECT_EQ(with([](auto& o) { o.sampling = "kvsall", o.objects_only = true; }), "");
+  EXPECT_THAT(with([](auto& o) { o.label_smoothing = 1; }), HasSubstr("label_smoothing is 1"));
+  EXPECT_THAT(with([](auto& o) { o.entity_dropout = -1; }), HasSubstr("entity_dropout is -1"));
+  EXPECT_THAT(with([](auto& o) { o.relation_dropout = std::nanf(""); }), HasSubstr("relation_dropout is nan"));
   EXPECT_EQ(with([](auto& o) { o.sampling = "all", o.loss = "softmax", o.objects_only = true; }), "");
   EXPECT_THAT(with([](auto& o) { o.objects_only = true; }), HasSubstr("use sampling shared or all"));
   EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));

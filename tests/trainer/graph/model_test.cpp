@@ -42,11 +42,17 @@ std::vector<GraphModelOptions> all_options() {
       options.dim = name == "rescal" ? 6 : 34;
       options.sampling = "shared", options.objects_only = true, options.negatives = 3;
       all.push_back(options);
-      if (options.loss == "logistic") continue;
-      options.sampling = "all";
-      all.push_back(options);
-      options.objects_only = false;
-      all.push_back(options);
+      for (float smoothing : {0.0F, 0.1F}) {
+        if (smoothing > 0 && options.loss == "self_adversarial") continue;
+        options.label_smoothing = smoothing;
+        options.sampling = "all", options.objects_only = true;
+        all.push_back(options);
+        options.objects_only = false;
+        all.push_back(options);
+        if (options.loss == "self_adversarial") continue;
+        options.sampling = "kvsall", options.objects_only = true;
+        all.push_back(options);
+      }
     }
   }
   return all;
@@ -54,8 +60,8 @@ std::vector<GraphModelOptions> all_options() {
 
 std::string name_of(testing::TestParamInfo<GraphModelOptions> const& info) {
   auto const& o = info.param;
-  return fmt::format("{}{}_{}_{}{}_dim{}_{}_{}", o.name, o.name == "transe" ? std::to_string(o.norm) : "", o.loss,
-                     o.sampling, o.objects_only ? "_objects" : "", o.dim,
+  return fmt::format("{}{}_{}_{}{}{}_dim{}_{}_{}", o.name, o.name == "transe" ? std::to_string(o.norm) : "", o.loss,
+                     o.sampling, o.objects_only ? "_objects" : "", o.label_smoothing > 0 ? "_smoothed" : "", o.dim,
                      o.l2 > 0 ? (o.n3 > 0 ? "l2_n3" : "l2") : (o.n3 > 0 ? "n3" : "plain"), info.index);
 }
 
@@ -78,13 +84,13 @@ void expect_near(Rows const& got, Rows const& wanted) {
 
 void expect_definition(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
-  Batch const batch = make_batch(7, 2, kEntities, kRelations);
+  Batch const batch = make_batch_for(options, 7, 2, kEntities, kRelations);
   Step const step = run_step(options, vocabulary, batch, 2, {}, {}, device);
 
   Rows const entities = random_rows(vocabulary.entities, options.dim, 1);
   Rows const relations = random_rows(vocabulary.relations, relation_dim(options), 2);
   auto const triples = oracle_triples(options, vocabulary, batch, step.work);
-  double const loss = oracle_loss(options, entities, relations, triples);
+  double const loss = oracle_reported_loss(options, entities, relations, triples);
   EXPECT_NEAR(step.loss, loss, 1e-5 * loss);
   expect_near(summed(step, 0, options.dim), oracle_gradients(options, entities, relations, triples, false));
   expect_near(summed(step, 1, relation_dim(options)), oracle_gradients(options, entities, relations, triples, true));
@@ -106,8 +112,8 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOp
       bits.push_back(std::bit_cast<std::uint32_t>(source[k]));
     }
   };
-  bool const shared = options.sampling != "triple";
-  std::size_t const drawn = (options.objects_only ? 1 : 2) * (options.sampling == "all" ? entities : options.negatives);
+  bool const shared = options.sampling != "triple", all = options.sampling == "all" || options.sampling == "kvsall";
+  std::size_t const drawn = (options.objects_only ? 1 : 2) * (all ? entities : options.negatives);
   std::size_t const per_triple = shared ? 2 : 2 + drawn;
   auto const microbatch = step.work.microbatches[m];
   for (std::size_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {
@@ -121,7 +127,7 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOp
 // Expects that bits depend neither on the number of threads nor on the rank that computes a microbatch.
 void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(40, 4);
-  Batch const batch = make_batch(301, 3, 40, 4);
+  Batch const batch = make_batch_for(options, 301, 3, 40, 4);
   auto const run = [&](Batch const& part, int threads) {
     return run_step(options, vocabulary, part, threads, {}, {}, device);
   };
@@ -160,8 +166,8 @@ TEST_P(ModelsOnCuda, BitsAreIndependentOfRanks) { each_options(expect_bits_of_th
 
 TEST_P(Models, PaddingOfSourcesIsZero) {
   GraphModelOptions const& options = GetParam();
-  Step const step =
-      run_step(options, make_vocabulary(kEntities, kRelations), make_batch(5, 1, kEntities, kRelations), 1);
+  Step const step = run_step(options, make_vocabulary(kEntities, kRelations),
+                             make_batch_for(options, 5, 1, kEntities, kRelations), 1);
   auto const tables = step.gradients.tables(step.work);
   for (std::size_t part = 0; part < 2; ++part) {
     for (std::size_t i = 0; i < step.work.parts[part].keys.size(); ++i) {
@@ -223,7 +229,7 @@ TEST_P(Models, GradientMemoryIsReusedByBatchesOfOtherSizes) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   GraphGradients reused;
   for (std::size_t samples : {3, 9, 0, 4}) {
-    Batch const batch = make_batch(samples, 2, kEntities, kRelations);
+    Batch const batch = make_batch_for(options, samples, 2, kEntities, kRelations);
     Step fresh = run_step(options, vocabulary, batch, 1);
     auto const bits = std::pair{bits_of(fresh, 0, options), bits_of(fresh, 1, options)};
     Step again = run_step(options, vocabulary, batch, 1, std::move(reused));
@@ -238,7 +244,7 @@ TEST_P(Models, GradientMemoryIsReusedByBatchesOfOtherSizes) {
 TEST_P(Models, ReportsLargestSource) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
-  Batch const batch = make_batch(7, 1, kEntities, kRelations);
+  Batch const batch = make_batch_for(options, 7, 1, kEntities, kRelations);
   Step const step = run_step(options, vocabulary, batch, 2);
   EXPECT_EQ(step.gradients.source_max_abs.has_value(), options.sampling == "triple");
   if (options.sampling != "triple") return;
@@ -284,7 +290,7 @@ TEST(DistanceModels, GradientsAreFiniteAtDistanceZero) {
 TEST_P(Models, LargeScoresGiveFiniteLosses) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
-  Batch const batch = make_batch(5, 1, kEntities, kRelations);
+  Batch const batch = make_batch_for(options, 5, 1, kEntities, kRelations);
   for (double value : {1e3, -1e3, std::nan("")}) {
     Step const step = run_step(options, vocabulary, batch, 1, {}, value);
     EXPECT_GE(step.loss_units, 0);

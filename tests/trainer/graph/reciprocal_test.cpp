@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs with reciprocal relations, and with all entities as negatives.
+// Runs with reciprocal relations, with all entities as candidates, and with dropout.
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/train_fixture.hpp"
 
@@ -15,22 +15,37 @@ class SoftmaxRun : public RunTest {
   }
 };
 
-// The parameters are the sampling and whether relations are reciprocal.
-class ReciprocalTest : public SoftmaxRun, public testing::WithParamInterface<std::tuple<char const*, char const*>> {
+// Settings, and the epochs after which the model is good.
+struct Trained {
+  std::vector<std::string> settings;
+  char const* epochs = "40";
+};
+void PrintTo(Trained const& trained, std::ostream* out) { *out << testing::PrintToString(trained.settings); }
+
+class ReciprocalTest : public SoftmaxRun, public testing::WithParamInterface<Trained> {
  protected:
   Settings settings(Settings more) const {
-    auto const [sampling, reciprocal] = GetParam();
-    more.emplace_back(std::string("model.sampling=") + sampling);
-    more.emplace_back(std::string("model.reciprocal=") + reciprocal);
+    more.insert(more.end(), GetParam().settings.begin(), GetParam().settings.end());
     return more;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, ReciprocalTest,
-                         testing::Combine(testing::Values("shared", "all"), testing::Values("false", "true")));
+INSTANTIATE_TEST_SUITE_P(
+    All, ReciprocalTest,
+    testing::Values(Trained{{"model.sampling=shared"}}, Trained{{"model.sampling=all"}},
+                    Trained{{"model.sampling=shared", "model.reciprocal=true"}},
+                    Trained{{"model.sampling=all", "model.reciprocal=true"}},
+                    Trained{{"model.sampling=all", "model.loss=logistic", "model.label_smoothing=.1",
+                             "optimizer.kind=adam", "optimizer.learning_rate=.03"},
+                            "100"},
+                    Trained{{"model.sampling=kvsall", "model.reciprocal=true", "model.loss=logistic",
+                             "optimizer.kind=adam", "optimizer.learning_rate=.03"},
+                            "100"},
+                    Trained{{"model.sampling=kvsall", "model.reciprocal=true", "model.n3=.001",
+                             "model.entity_dropout=.1", "model.relation_dropout=.1"}}));
 
 TEST_P(ReciprocalTest, LearnsWithTheSameBitsOnAnyNumberOfRanks) {
   auto const with = [&](std::string const& ranks) {
-    return run(ranks, settings({"train.epochs=40", "run.ranks=" + ranks}));
+    return run(ranks, settings({std::string("train.epochs=") + GetParam().epochs, "run.ranks=" + ranks}));
   };
   auto const alone = with("1");
   EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.25);
@@ -50,11 +65,14 @@ TEST_P(ReciprocalTest, ResumedRunEqualsUninterruptedRun) {
 
 TEST_F(SoftmaxRun, RejectsWhatItCannotTrain) {
   expect_error([&] { run("bad", {"model.reciprocal=true"}); }, {"reciprocal relations", "use sampling shared or all"});
+  expect_error([&] { run("bad", {"model.sampling=kvsall"}); }, {"no reciprocal relations", "set reciprocal to true"});
+  expect_error([&] { config({"model.label_smoothing=.1"}); }, {"model.label_smoothing", "has no effect here"});
+  expect_error([&] { config({"model.entity_dropout=.1"}); }, {"model.entity_dropout", "has no effect here"});
   expect_error(
       [&] {
-        run("bad", {"model.sampling=all", "model.loss=logistic"});
+        config({"model.name=rotate", "model.sampling=shared", "model.relation_dropout=.1"});
       },
-      {"sampling is all and loss is logistic"});
+      {"model.relation_dropout", "has no effect here"});
   expect_error([&] { config({"model.sampling=all", "model.negatives=7"}); }, {"model.negatives", "has no effect here"});
 }
 

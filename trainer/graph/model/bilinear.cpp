@@ -25,6 +25,8 @@ kernels::Loss loss_of(GraphModelOptions const& options) {
   return {kind, options.temperature};
 }
 
+bool takes_all(GraphModelOptions const& options) { return options.sampling == "all" || options.sampling == "kvsall"; }
+
 // Replaces an array by a larger one if it is too small. Waits first, because queued work may use the old array.
 template <class Owner, class... Size>
 void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
@@ -36,6 +38,34 @@ void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
 std::vector<std::uint32_t> numbers_of(std::vector<Microbatch> const& microbatches) {
   std::vector<std::uint32_t> numbers;
   for (Microbatch const& microbatch : microbatches) numbers.push_back(microbatch.number);
+  return numbers;
+}
+
+// Returns the answers of a batch's queries, for objects and, with `sides` 2, for subjects.
+std::vector<GraphEntries::Answers> answers_of(Stream& stream, TripleBatch const& batch, std::size_t sides) {
+  std::vector<GraphEntries::Answers> answers;
+  if (!batch.answer_offsets.empty()) {
+    answers.push_back({to_device(stream, batch.answer_offsets), to_device(stream, batch.answers)});
+    return answers;
+  }
+  std::vector<std::uint32_t> offsets(batch.triples.size() + 1);
+  std::iota(offsets.begin(), offsets.end(), 0U);
+  for (std::size_t side = 0; side < sides; ++side) {
+    std::vector<std::uint32_t> of_side;
+    for (Triple const& triple : batch.triples) of_side.push_back(side == 0 ? triple.object : triple.subject);
+    answers.push_back({to_device(stream, offsets), to_device(stream, of_side)});
+  }
+  return answers;
+}
+
+// Returns a number for each of the microbatches' shared negatives.
+std::vector<std::uint32_t> negative_numbers(std::vector<Microbatch> const& microbatches, std::size_t of_microbatch) {
+  std::vector<std::uint32_t> numbers;
+  for (Microbatch const& microbatch : microbatches) {
+    for (std::size_t j = 0; j < of_microbatch; ++j) {
+      numbers.push_back(static_cast<std::uint32_t>(microbatch.number * of_microbatch + j));
+    }
+  }
   return numbers;
 }
 
@@ -56,8 +86,9 @@ Bilinear::Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, V
       options_(options),
       loss_(loss_of(options)),
       shared_(options.sampling != "triple"),
+      all_labelled_(takes_all(options) && loss_.kind != kernels::Loss::Kind::kSelfAdversarial),
       sides_(options.objects_only ? 1 : 2),
-      negatives_(options.sampling == "all" ? vocabulary.entities.size() : options.negatives),
+      negatives_(takes_all(options) ? vocabulary.entities.size() : options.negatives),
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
@@ -136,7 +167,7 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                      .groups = drawing,
                                      .negatives = negatives_,
                                      .sides = sides_,
-                                     .all = options_.sampling == "all",
+                                     .all = takes_all(options_),
                                      .entities = entities,
                                      .by_part = by_part,
                                      .part_offsets = part_offsets,
@@ -160,6 +191,11 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                              .step = per_triple,
                                              .keys = work.parts[0].keys,
                                              .sources = work.parts[0].sources});
+  if (all_labelled_) work.answers = answers_of(stream, batch, sides_);
+  if (drops()) {
+    work.sample_numbers = to_device(stream, batch.sample_numbers);
+    work.negative_numbers = to_device(stream, negative_numbers(batch.microbatches, sides_ * negatives_));
+  }
   stream.wait();  // the kernels read local arrays
   return work;
 }

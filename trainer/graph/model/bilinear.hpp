@@ -43,6 +43,8 @@ class Bilinear : public GraphModel {
                        std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
 
  private:
+  // The uses of dropout.
+  enum class DropoutLayer : std::uint32_t { kSubjects, kObjects, kNegatives, kRelations };
   // The number of entries of the entity table, and of source rows, of a batch.
   struct BatchSizes {
     std::size_t entries, sources;
@@ -53,6 +55,12 @@ class Bilinear : public GraphModel {
     View<float> slopes;        // for each triple: derivative of the loss by the score of the positive
     MatrixView<float> scores;  // (sides * triples, negatives), of objects first; later the derivatives by the scores
     MatrixView<float> drawn;   // (microbatches * sides * negatives, dim): rows of the negatives
+    // With dropout: (2 * triples, dim), the rows of subjects and objects; and (triples, relation_dim).
+    MatrixView<float> entities, relations;
+  };
+  // The rows of a batch's triples, or of some of them.
+  struct InputRows {
+    kernels::PickedRows subjects, relations, objects;
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
@@ -60,6 +68,7 @@ class Bilinear : public GraphModel {
   std::size_t local_negatives() const {
     return static_cast<std::size_t>(std::lround(options_.local_negatives * static_cast<float>(negatives_)));
   }
+  bool drops() const { return options_.entity_dropout > 0 || options_.relation_dropout > 0; }
   // Returns whether entry e of the entity table has source e.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
   // Returns whether relations have separate sources, GraphGradients::relation_sources.
@@ -72,7 +81,13 @@ class Bilinear : public GraphModel {
   void compute_shared(Stream& stream, GraphEntries const& work, Positions positions,
                       std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
   void compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
-                          MatrixView<float const> entities, GraphGradients& gradients) const;
+                          MatrixView<float const> entities, InputRows const& inputs, GraphGradients& gradients) const;
+  // Returns the rows of all triples; with dropout, copies without the numbers that this step drops.
+  InputRows input_rows(Stream& stream, GraphEntries const& work, Positions positions,
+                       std::span<MatrixView<float const> const> rows, SharedScratch const& scratch) const;
+  // Drops numbers of rows with this rate, or of their gradients. numbers: see kernels::Dropout.
+  void drop(Stream& stream, Clock clock, DropoutLayer layer, MatrixView<float> rows,
+            View<std::uint32_t const> numbers) const;
   // Computes the scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the
   // loss by the scores.
   void score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
@@ -85,6 +100,7 @@ class Bilinear : public GraphModel {
   GraphModelOptions options_;
   kernels::Loss loss_;
   bool shared_;            // whether the triples of a microbatch share their negatives
+  bool all_labelled_;      // whether each entity is a candidate with a target: AnswerLoss
   std::size_t sides_;      // 2, or 1 without negatives for subjects
   std::size_t negatives_;  // of a side
   DeviceVocabulary vocabulary_;

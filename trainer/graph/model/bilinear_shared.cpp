@@ -2,9 +2,13 @@
 // The step with negatives that all triples of a microbatch share. For bilinear models, scores are matrix products of
 // queries and negatives, computed as a dense layer with the negatives as weights. For distance models, they are the
 // distances of all queries from all negatives.
+#include <utility>
+
+#include "kernels/dense/dropout.hpp"
 #include "kernels/dense/linear.hpp"
 #include "kernels/parallel_for.hpp"
 #include "kernels/permute_rows.hpp"
+#include "kernels/score/answer_loss.hpp"
 #include "kernels/score/combine_rows.hpp"
 #include "kernels/score/distance_gradients.hpp"
 #include "kernels/score/distance_rows.hpp"
@@ -24,32 +28,92 @@ MatrixView<T> whole_rows(MatrixView<T> rows) {
   return {rows.data(), rows.rows(), row_stride(rows.columns()), rows.stride(), rows.device()};
 }
 
+// Returns the rows first, first + 2, first + 4 ..
+MatrixView<float> every_second(MatrixView<float> rows, std::size_t first) {
+  return {rows.row(first), rows.rows() / 2, rows.columns(), 2 * rows.stride(), rows.device()};
+}
+
+PickedRows slice(PickedRows const& rows, std::size_t first, std::size_t count) {
+  if (rows.index == nullptr) return {rows.rows.slice(first, count)};
+  return {rows.rows, rows.index + first * rows.step, rows.step};
+}
+
 }  // namespace
 
 // The 16 extra elements avoid strides that are powers of two, with which a column of all rows would map to one set of
 // the cache.
 std::size_t Bilinear::shared_scratch_size(std::size_t samples, std::size_t microbatches) const {
   std::size_t const drawn = sides_ * microbatches * negatives_;
-  return row_stride(samples + 16) + sides_ * samples * row_stride(negatives_ + 16) + drawn * row_stride(options_.dim);
+  std::size_t const relation_stride = row_stride(relation_dim(algebra_, options_.dim));
+  return row_stride(samples + 16) + sides_ * samples * row_stride(negatives_ + 16) + drawn * row_stride(options_.dim) +
+         (drops() ? samples * (2 * row_stride(options_.dim) + relation_stride) : 0);
 }
 
 Bilinear::SharedScratch Bilinear::shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const {
-  std::size_t const n = negatives_, stride = row_stride(n + 16);
   View<float> const all = gradients.scratch;
-  float* const scores = all.data() + row_stride(work.samples + 16);
-  return {.slopes = all.slice(0, work.samples),
-          .scores = {scores, sides_ * work.samples, n, stride, all.device()},
-          .drawn = {scores + sides_ * work.samples * stride, sides_ * work.microbatches.size() * n, options_.dim,
-                    row_stride(options_.dim), all.device()}};
+  float* next = all.data() + row_stride(work.samples + 16);
+  auto const matrix = [&](std::size_t rows, std::size_t columns, std::size_t stride) {
+    float* const first = std::exchange(next, next + rows * stride);
+    return MatrixView<float>{first, rows, columns, stride, all.device()};
+  };
+  std::size_t const n = negatives_, dim = options_.dim, of_relation = relation_dim(algebra_, dim);
+  SharedScratch scratch{.slopes = all.slice(0, work.samples),
+                        .scores = matrix(sides_ * work.samples, n, row_stride(n + 16)),
+                        .drawn = matrix(sides_ * work.microbatches.size() * n, dim, row_stride(dim)),
+                        .entities = {},
+                        .relations = {}};
+  if (!drops()) return scratch;
+  scratch.entities = matrix(2 * work.samples, dim, row_stride(dim));
+  scratch.relations = matrix(work.samples, of_relation, row_stride(of_relation));
+  return scratch;
+}
+
+void Bilinear::drop(Stream& stream, Clock clock, DropoutLayer layer, MatrixView<float> rows,
+                    View<std::uint32_t const> numbers) const {
+  float const rate = layer == DropoutLayer::kRelations ? options_.relation_dropout : options_.entity_dropout;
+  if (rate == 0) return;
+  dropout(stream, {.values = rows,
+                   .rate = rate,
+                   .seed = options_.seed,
+                   .layer = static_cast<std::uint32_t>(layer),
+                   .clock = clock,
+                   .sample_numbers = numbers});
+}
+
+Bilinear::InputRows Bilinear::input_rows(Stream& stream, GraphEntries const& work, Positions positions,
+                                         std::span<MatrixView<float const> const> rows,
+                                         SharedScratch const& scratch) const {
+  InputRows inputs{.subjects = {rows[0], positions.entities.data(), 2},
+                   .relations = {rows[1], positions.relations.data(), 1},
+                   .objects = {rows[0], positions.entities.data() + 1, 2}};
+  std::size_t const samples = work.samples;
+  View<std::uint32_t const> const numbers = work.sample_numbers;
+  if (options_.entity_dropout > 0) {
+    gather_matrix_rows(stream, {.from = whole_rows(rows[0]),
+                                .positions = positions.entities.slice(0, 2 * samples),
+                                .to = whole_rows(scratch.entities)});
+    MatrixView<float> const subjects = every_second(scratch.entities, 0), objects = every_second(scratch.entities, 1);
+    drop(stream, work.clock, DropoutLayer::kSubjects, subjects, numbers);
+    drop(stream, work.clock, DropoutLayer::kObjects, objects, numbers);
+    inputs.subjects = {subjects};
+    inputs.objects = {objects};
+  }
+  if (options_.relation_dropout > 0) {
+    gather_matrix_rows(
+        stream, {.from = whole_rows(rows[1]), .positions = positions.relations, .to = whole_rows(scratch.relations)});
+    drop(stream, work.clock, DropoutLayer::kRelations, scratch.relations, numbers);
+    inputs.relations = {scratch.relations};
+  }
+  return inputs;
 }
 
 void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Positions positions,
                               std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const {
   std::size_t const samples = work.samples;
   MatrixView<float> const sources = gradients.sources;
-  PickedRows const subjects{rows[0], positions.entities.data(), 2};
-  PickedRows const objects{rows[0], positions.entities.data() + 1, 2};
-  PickedRows const relations{rows[1], positions.relations.data(), 1};
+  SharedScratch const scratch = shared_scratch(work, gradients);
+  InputRows const inputs = input_rows(stream, work, positions, rows, scratch);
+  auto const& [subjects, relations, objects] = inputs;
 
   combine_rows(stream, {.algebra = algebra_,
                         .conjugate = false,
@@ -61,28 +125,42 @@ void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Position
                         .left = objects,
                         .right = relations,
                         .out = source_rows(sources, kSubjectQuery, 0, samples)});
-  parallel_for(stream, work.microbatches.size(),
-               [&](Stream& part, std::size_t m) { compute_microbatch(part, work, m, positions, rows[0], gradients); });
+  parallel_for(stream, work.microbatches.size(), [&](Stream& part, std::size_t m) {
+    compute_microbatch(part, work, m, positions, rows[0], inputs, gradients);
+  });
   finish_triples(stream, {.algebra = algebra_,
                           .regulariser = {options_.l2, options_.n3},
                           .subjects = subjects,
                           .relations = relations,
                           .objects = objects,
-                          .slopes = shared_scratch(work, gradients).slopes,
+                          .slopes = scratch.slopes,
                           .sources = sources,
                           .objects_only = sides_ == 1,
                           .relation_sources = relation_sources(gradients, samples),
                           .losses = gradients.losses.view().slice(0, samples)});
+  if (!drops()) return;
+  View<std::uint32_t const> const numbers = work.sample_numbers;
+  drop(stream, work.clock, DropoutLayer::kSubjects, source_rows(sources, kSubjectGradient, 0, samples), numbers);
+  drop(stream, work.clock, DropoutLayer::kObjects, source_rows(sources, kObjectGradient, 0, samples), numbers);
+  drop(stream, work.clock, DropoutLayer::kRelations, relation_sources(gradients, samples), numbers);
 }
 
 void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
-                                  MatrixView<float const> entities, GraphGradients& gradients) const {
+                                  MatrixView<float const> entities, InputRows const& inputs,
+                                  GraphGradients& gradients) const {
   std::size_t const samples = work.samples, negatives = negatives_, drawn_count = sides_ * negatives_;
   std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
   SharedScratch const scratch = shared_scratch(work, gradients);
   View<std::uint32_t const> const drawn = positions.entities.slice(2 * samples + m * drawn_count, drawn_count);
   MatrixView<float> const drawn_rows = scratch.drawn.slice(m * drawn_count, drawn_count);
   gather_matrix_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
+  auto const drop_negatives = [&](MatrixView<float> of_negatives) {
+    if (drops()) {
+      drop(stream, work.clock, DropoutLayer::kNegatives, of_negatives,
+           work.negative_numbers.view().slice(m * drawn_count, drawn_count));
+    }
+  };
+  drop_negatives(drawn_rows);
 
   auto const queries = [&](SourceRow which) { return source_rows(gradients.sources, which, first, count); };
   MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};
@@ -92,25 +170,41 @@ void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std:
   for (std::size_t side = 0; side < sides_; ++side) {
     score_shared(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side]);
   }
-  shared_loss(stream, {.algebra = algebra_,
-                       .margin = options_.margin,
-                       .loss = loss_,
-                       .negatives = negatives,
-                       .objects_only = sides_ == 1,
-                       .queries = {of_side[0]},
-                       .objects = {entities, positions.entities.data() + 2 * first + 1, 2},
-                       .positive_rows = positions.entities.slice(2 * first, 2 * count),
-                       .negative_rows = drawn,
-                       .of_objects = scores[0],
-                       .of_subjects = scores[1],
-                       .slopes = scratch.slopes.slice(first, count),
-                       .losses = gradients.losses.view().slice(first, count)});
+  View<float> const slopes = scratch.slopes.slice(first, count);
+  View<std::int64_t> const losses = gradients.losses.view().slice(first, count);
+  if (all_labelled_) {
+    memory::fill_bytes(stream, slopes.data(), 0, slopes.bytes());  // answers are among the candidates
+    for (std::size_t side = 0; side < sides_; ++side) {
+      answer_loss(stream, {.kind = loss_.kind,
+                           .smoothing = options_.label_smoothing,
+                           .offsets = work.answers[side].offsets.view().slice(first, count + 1),
+                           .answers = work.answers[side].answers,
+                           .scores = scores[side],
+                           .losses = losses,
+                           .accumulate = side > 0});
+    }
+  } else {
+    shared_loss(stream, {.algebra = algebra_,
+                         .margin = options_.margin,
+                         .loss = loss_,
+                         .negatives = negatives,
+                         .objects_only = sides_ == 1,
+                         .queries = {of_side[0]},
+                         .objects = slice(inputs.objects, first, count),
+                         .positive_rows = positions.entities.slice(2 * first, 2 * count),
+                         .negative_rows = drawn,
+                         .of_objects = scores[0],
+                         .of_subjects = scores[1],
+                         .slopes = slopes,
+                         .losses = losses});
+  }
   std::size_t const first_source = kSourcesPerTriple * samples + m * drawn_count;
   for (std::size_t side = 0; side < sides_; ++side) {
     score_shared_backward(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side],
                           gradients_of_side[side],
                           gradients.sources.view().slice(first_source + side * negatives, negatives));
   }
+  drop_negatives(gradients.sources.view().slice(first_source, drawn_count));
 }
 
 void Bilinear::score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,

@@ -87,6 +87,10 @@ void require_weight(char const* option, float weight) {
                 option, weight);
 }
 
+void require_share(char const* option, float share) {
+  GPUPS_REQUIRE(share >= 0 && share < 1, "{} is {} (it is a share): use 0, or a number below 1", option, share);
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -98,11 +102,13 @@ std::vector<std::string> model_names() {
 std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   require_known("model", options.name, model_names());
   require_known("loss", options.loss, {"logistic", "softmax", "self_adversarial"});
-  require_known("sampling", options.sampling, {"triple", "shared", "all"});
-  GPUPS_REQUIRE(
-      options.sampling != "all" || options.loss != "logistic",
-      "sampling is all and loss is logistic (the logistic loss would count the answer as a negative, too): use "
-      "loss softmax");
+  require_known("sampling", options.sampling, {"triple", "shared", "all", "kvsall"});
+  GPUPS_REQUIRE(options.sampling != "kvsall" || options.loss != "self_adversarial",
+                "sampling is kvsall and loss is self_adversarial (it has one answer for each query): use loss softmax "
+                "or logistic");
+  GPUPS_REQUIRE(options.sampling != "kvsall" || options.objects_only,
+                "sampling is kvsall and the model has no reciprocal relations (with which queries ask for subjects): "
+                "set reciprocal to true");
   GPUPS_REQUIRE(
       options.sampling != "triple" || !options.objects_only,
       "the model has reciprocal relations and sampling is triple (negatives of each triple are for its object "
@@ -122,6 +128,9 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
       "temperature is {} (it multiplies the scores whose softmax weights negatives): use 0 for equal weights, "
       "or a number near 1",
       options.temperature);
+  require_share("label_smoothing", options.label_smoothing);
+  require_share("entity_dropout", options.entity_dropout);
+  require_share("relation_dropout", options.relation_dropout);
   require_weight("l2", options.l2);
   require_weight("n3", options.n3);
   GPUPS_REQUIRE(!vocabulary.entities.empty() && !vocabulary.relations.empty(),

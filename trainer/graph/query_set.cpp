@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/graph/query_set.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "trainer/random.hpp"
+
+namespace gpups::trainer {
+
+QuerySet::QuerySet(Dataset const& data) {
+  auto const inverse = [&](std::uint32_t relation) {
+    return relation + static_cast<std::uint32_t>(data.seen_relations);
+  };
+  std::vector<Triple> facts;
+  facts.reserve(2 * data.train.size());
+  for (auto const& [subject, relation, object] : data.train) {
+    facts.push_back({subject, relation, object});
+    facts.push_back({object, inverse(relation), subject});
+  }
+  auto const order = [](Triple const& fact) { return std::tie(fact.subject, fact.relation, fact.object); };
+  std::sort(facts.begin(), facts.end(), [&](Triple const& a, Triple const& b) { return order(a) < order(b); });
+  facts.erase(
+      std::unique(facts.begin(), facts.end(), [&](auto const& a, auto const& b) { return order(a) == order(b); }),
+      facts.end());
+  answers_.reserve(facts.size());
+  for (Triple const& fact : facts) {
+    Query const query{fact.subject, fact.relation};
+    if (queries_.empty() || queries_.back() != query) {
+      queries_.push_back(query);
+      offsets_.push_back(answers_.size());
+    }
+    answers_.push_back(fact.object);
+    offsets_.back() = answers_.size();
+  }
+}
+
+void QuerySet::add_to(TripleBatch& batch, std::size_t query, std::uint64_t bits) const {
+  auto const all = answers(query);
+  batch.triples.push_back({entity(query), relation(query), all[below(all.size(), bits)]});
+  if (batch.answer_offsets.empty()) batch.answer_offsets.push_back(0);
+  batch.answers.insert(batch.answers.end(), all.begin(), all.end());
+  batch.answer_offsets.push_back(static_cast<std::uint32_t>(batch.answers.size()));
+}
+
+}  // namespace gpups::trainer
