@@ -30,7 +30,8 @@ GPUPS_FN inline void sum_by_number(NativeLanes lanes, SideGradients const& g, st
     N const query = N::at(left, k, count);
     N sum = {};
     for (std::size_t j = 0; j < g.right.rows(); ++j) {
-      sum = plus(sum, -weight(g, i, j), apart(minus(query, N::at(g.right.row(j), k, count))).direction);
+      auto const towards = scaled_direction(weight(g, i, j), minus(query, N::at(g.right.row(j), k, count)));
+      sum = plus(sum, -towards.factor, towards.number);
     }
     sum.put(out, k, count);
   });

@@ -50,11 +50,11 @@ class HostDistanceGradients {
     return all;
   }
 
-  static N direction(N d) {
+  static auto scaled(float factor, N d) {
     if constexpr (Score::kEuclidean) {
-      return d;
+      return ScaledDirection<float, N>{factor, d};  // the factor has the distance
     } else {
-      return apart(d).direction;
+      return scaled_direction(factor, d);
     }
   }
 
@@ -75,9 +75,9 @@ class HostDistanceGradients {
       N of_candidate = of_candidates[j];
 #pragma GCC unroll 4
       for (std::size_t r = 0; r < R; ++r) {
-        N const towards = direction(minus(query[r], candidate));
-        sum[r] = plus(sum[r], -factors[r][j], towards);
-        of_candidate = plus(of_candidate, factors[r][j], towards);
+        auto const towards = scaled(factors[r][j], minus(query[r], candidate));
+        sum[r] = plus(sum[r], -towards.factor, towards.number);
+        of_candidate = plus(of_candidate, towards.factor, towards.number);
       }
       of_candidates[j] = of_candidate;
     }

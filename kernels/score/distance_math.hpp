@@ -19,12 +19,27 @@ struct Apart {
 template <class T>
 GPUPS_FN inline Apart<RealNumber<T>, T> apart(RealNumber<T> d) {
   T const one = T{} + 1.0F;
-  return {d.re < 0.0F ? -d.re : d.re, {d.re > 0.0F ? one : d.re < 0.0F ? -one : d.re}};  // NaN stays NaN
+  return {from_bits<T>(bits_of(d.re) & 0x7FFFFFFFU), {d.re > 0.0F ? one : d.re < 0.0F ? -one : d.re}};  // NaN stays NaN
 }
 template <class T>
 GPUPS_FN inline Apart<ComplexNumber<T>, T> apart(ComplexNumber<T> d) {
   T const squared = d.squared(), inverse = inverse_root(squared);
   return {squared * inverse, {d.re * inverse, d.im * inverse}};
+}
+
+// A factor times the direction of d, as a product.
+template <class Factor, class N>
+struct ScaledDirection {
+  Factor factor;
+  N number;
+};
+template <class T>
+GPUPS_FN inline ScaledDirection<float, RealNumber<T>> scaled_direction(float factor, RealNumber<T> d) {
+  return {factor, apart(d).direction};
+}
+template <class T>
+GPUPS_FN inline ScaledDirection<T, ComplexNumber<T>> scaled_direction(float factor, ComplexNumber<T> d) {
+  return {factor * inverse_root(d.squared()), d};
 }
 
 // The relations of TransE: q = s + r and p = o - r.
