@@ -9,7 +9,7 @@ std::span<KernelCase const> kernel_cases() {
     for (auto part :
          {finding_cases(), reading_cases(), pooling_cases(), writing_cases(), dense_cases(), dense_optimizer_cases(),
           wire_cases(), packing_cases(), sparse_cases(), rounding_cases(), sending_cases(), summing_cases(),
-          residual_cases(), scoring_cases(), word_cases(), recommender_cases(), answer_cases()}) {
+          residual_cases(), scoring_cases(), word_cases(), recommender_cases(), candidate_cases()}) {
       cases.insert(cases.end(), part.begin(), part.end());
     }
     return cases;

@@ -59,6 +59,6 @@ std::span<KernelCase const> sparse_cases();
 std::span<KernelCase const> scoring_cases();
 std::span<KernelCase const> word_cases();
 std::span<KernelCase const> recommender_cases();
-std::span<KernelCase const> answer_cases();
+std::span<KernelCase const> candidate_cases();
 
 }  // namespace gpups::test

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the loss of queries with several answers.
+// Cases of queries that are scored with many candidates: the loss with several answers, and the gradients of distances.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <memory>
 
 #include "kernels/score/answer_loss.hpp"
+#include "kernels/score/distance_gradients.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -100,7 +102,93 @@ Problem answer_loss(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
+// Rows of numbers, complex or real, on the host and on a device.
+struct NumberRows {
+  NumberRows(Stream& stream, Random& random, std::size_t count, std::size_t width, bool complex_numbers)
+      : is_complex(complex_numbers),
+        numbers(width),
+        stride(row_stride(columns())),
+        host(floats(random, count, columns())),
+        there(matrix(stream, host, count, columns())) {}
+  std::size_t columns() const { return is_complex ? 2 * numbers : numbers; }
+  std::complex<double> at(std::size_t i, std::size_t k) const {
+    float const* const row = host.data() + i * stride;
+    return is_complex ? std::complex<double>(row[k], row[numbers + k]) : std::complex<double>(row[k]);
+  }
+  // Adds to number k of a row of sums with the layout of these rows.
+  void add(std::vector<double>& sums, std::size_t i, std::size_t k, std::complex<double> x) const {
+    sums[i * stride + k] += x.real();
+    if (is_complex) sums[i * stride + numbers + k] += x.imag();
+  }
+
+  bool is_complex;
+  std::size_t numbers, stride;
+  std::vector<float> host;
+  Matrix<float> there;
+};
+
+template <kernels::Algebra A>
+Problem distance_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
+  constexpr bool kRotation = A == kernels::Algebra::kRotation, kEuclidean = A == kernels::Algebra::kTranslationL2;
+  struct State {
+    State(Stream& on, Random& random, CaseSize size)
+        : queries(on, random, kQueries, size.dim, kRotation),
+          candidates(on, random, size.n, size.dim, kRotation),
+          weights(floats(random, kQueries, size.n)),
+          weights_there(matrix(on, weights, kQueries, size.n)),
+          of_queries(on.device(), kQueries, queries.columns()),
+          of_candidates(on.device(), size.n, queries.columns()) {}
+    NumberRows queries, candidates;
+    std::vector<float> weights;
+    Matrix<float> weights_there, of_queries, of_candidates;
+  };
+  size.n = std::clamp<std::size_t>(size.n, 1, 3000);  // an emulator would need minutes for more
+  Random random(seed);
+  auto const s = std::make_shared<State>(stream, random, size);
+  for (auto* gradients : {&s->of_queries, &s->of_candidates}) {
+    memory::fill_bytes(stream, gradients->view().data(), 0xFF, gradients->view().flat().bytes());
+  }
+  Problem p;
+  p.entries = kQueries * size.n;
+  p.bytes = (p.entries + 2 * (kQueries + size.n) * s->queries.stride) * sizeof(float);
+  p.run = [s](Stream& on) {
+    kernels::distance_gradients(on, {.algebra = A,
+                                     .queries = s->queries.there,
+                                     .candidates = s->candidates.there,
+                                     .weights = s->weights_there,
+                                     .of_queries = s->of_queries,
+                                     .of_candidates = s->of_candidates});
+  };
+  p.wrong = [s](Stream& on) {
+    std::size_t const numbers = s->queries.numbers, candidates = s->of_candidates.rows();
+    std::vector<double> of_queries(s->queries.host.size(), 0), of_candidates(s->candidates.host.size(), 0);
+    for (std::size_t i = 0; i < kQueries; ++i) {
+      for (std::size_t j = 0; j < candidates; ++j) {
+        double squared = 0;
+        for (std::size_t k = 0; k < numbers; ++k) squared += std::norm(s->queries.at(i, k) - s->candidates.at(j, k));
+        double const weight = s->weights[i * row_stride(candidates) + j];
+        for (std::size_t k = 0; k < numbers; ++k) {
+          std::complex<double> const d = s->queries.at(i, k) - s->candidates.at(j, k);
+          double const length = kEuclidean ? std::sqrt(squared) : std::abs(d);
+          if (length == 0) continue;
+          s->queries.add(of_queries, i, k, -weight / length * d);
+          s->candidates.add(of_candidates, j, k, weight / length * d);
+        }
+      }
+    }
+    return differ("queries", to_host(on, s->of_queries.view().flat()), of_queries, 1e-3) +
+           differ("candidates", to_host(on, s->of_candidates.view().flat()), of_candidates, 1e-3);
+  };
+  p.bits = [s](Stream& on) {
+    return bytes_of(to_host(on, s->of_queries.view().flat())) + bytes_of(to_host(on, s->of_candidates.view().flat()));
+  };
+  return p;
+}
+
 constexpr KernelCase kCases[] = {
+    {"distance_gradients_l1", distance_gradients<kernels::Algebra::kTranslationL1>},
+    {"distance_gradients_l2", distance_gradients<kernels::Algebra::kTranslationL2>},
+    {"distance_gradients_rotation", distance_gradients<kernels::Algebra::kRotation>},
     {"answer_loss_softmax", answer_loss<Loss::Kind::kSoftmax, 0>},
     {"answer_loss_logistic", answer_loss<Loss::Kind::kLogistic, 0>},
     {"answer_loss_smoothed", answer_loss<Loss::Kind::kSoftmax, 10>},
@@ -108,6 +196,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> answer_cases() { return kCases; }
+std::span<KernelCase const> candidate_cases() { return kCases; }
 
 }  // namespace gpups::test
