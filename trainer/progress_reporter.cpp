@@ -63,13 +63,13 @@ std::string progress_bar(ProgressState const& at) {
   std::string bar(full, '=');
   if (full < kBarWidth) bar += '>';
   bar.resize(kBarWidth, ' ');
-  return fmt::format("[{}] {:.0f} %  epoch {:.1f}  {} samples/s{}  {} left", bar, share_done(at) * 100, at.epoch,
-                     short_count(at.samples_per_s), loss_text(at, "  "), short_time(at.seconds_left));
+  return fmt::format("[{}] {:.0f} %  epoch {:.1f}  {} {}/s{}  {} left", bar, share_done(at) * 100, at.epoch,
+                     short_count(at.speed), at.speed_unit, loss_text(at, "  "), short_time(at.seconds_left));
 }
 
 std::string progress_line(ProgressState const& at) {
-  return fmt::format("step {} of {} ({:.0f} %), epoch {:.1f}, {} samples/s{}, {} left", at.step, at.steps,
-                     share_done(at) * 100, at.epoch, short_count(at.samples_per_s), loss_text(at, ", "),
+  return fmt::format("step {} of {} ({:.0f} %), epoch {:.1f}, {} {}/s{}, {} left", at.step, at.steps,
+                     share_done(at) * 100, at.epoch, short_count(at.speed), at.speed_unit, loss_text(at, ", "),
                      short_time(at.seconds_left));
 }
 

@@ -14,8 +14,9 @@ namespace gpups::trainer {
 struct ProgressState {
   std::int64_t step = 0, steps = 0;  // completed steps, and all steps of the run
   double epoch = 0;
-  double samples_per_s = 0;
-  std::optional<double> loss{};  // mean loss of the last report
+  double speed = 0;                         // in units per second
+  std::string_view speed_unit = "samples";  // the plural
+  std::optional<double> loss{};             // mean loss of the last report
   double seconds_left = 0;
 };
 

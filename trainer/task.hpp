@@ -93,6 +93,12 @@ struct TaskContext {
   std::shared_ptr<Placement const> placement{};  // of training with placement.initial = "graph", else null
 };
 
+// A unit of the training data, in which the speed of a run is reported.
+struct SpeedUnit {
+  std::string_view name = "samples";  // the plural
+  double per_sample = 1;              // how many a sample has, as a mean over the training data
+};
+
 // The data of a run, read once for all ranks of a process. Any thread.
 class Data {
  public:
@@ -106,6 +112,9 @@ class Data {
   virtual bool is_shuffled() const { return true; }
   // Returns the word for a sample, such as "triple".
   virtual std::string_view noun() const = 0;
+  // Returns the unit in which users measure speed. The log has this speed, and metrics.jsonl and summary.json have it
+  // beside that in samples.
+  virtual SpeedUnit speed_unit() const { return {}; }
   // Returns whether the data has this split. REQUIRES: split is "valid" or "test".
   virtual bool has(std::string_view split) const = 0;
   // Returns a digest of the data.

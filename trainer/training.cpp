@@ -226,10 +226,12 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   bool const last = steps == end_, epoch_ended = steps % steps_per_epoch_ == 0;
   if (steps % config_.run.report_every == 0 || epoch_ended || last) wait_report();
   double const pace = watch_.seconds() / static_cast<double>(std::max<std::int64_t>(steps - first_step_, 1));
+  SpeedUnit const unit = data_.speed_unit();
   progress_.update({.step = steps,
                     .steps = end_,
                     .epoch = static_cast<double>(steps) / static_cast<double>(steps_per_epoch_),
-                    .samples_per_s = static_cast<double>(config_.train.batch_size) / std::max(pace, 1e-9),
+                    .speed = static_cast<double>(config_.train.batch_size) * unit.per_sample / std::max(pace, 1e-9),
+                    .speed_unit = unit.name,
                     .loss = loss_,
                     .seconds_left = pace * static_cast<double>(end_ - steps)},
                    watch_.seconds());
@@ -263,8 +265,8 @@ void Training::wait_report() {
   nlohmann::json line{{"step", state_.clock},
                       {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
                       {"loss", *loss_},
-                      {"samples_per_s", totals.interval.samples_per_s()},
                       {"train_seconds", seconds_before_ + watch_.seconds()}};
+  line.update(speeds(totals.interval.samples_per_s()));
   line.update(accounts_of(stats, totals));
   if (!pairs.is_null()) line["pairs"] = pairs;
   folder_->add_metrics(line);
@@ -328,6 +330,13 @@ void Training::wait_save(std::filesystem::path const& checkpoint) {
   std::vector<Blob> blobs = to_blobs(config_, state_);
   for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
   store().save(checkpoint, blobs);
+}
+
+nlohmann::json Training::speeds(double samples_per_s) const {
+  SpeedUnit const unit = data_.speed_unit();
+  nlohmann::json found{{"samples_per_s", samples_per_s}};
+  found[fmt::format("{}_per_s", unit.name)] = samples_per_s * unit.per_sample;
+  return found;
 }
 
 nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {

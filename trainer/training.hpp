@@ -57,6 +57,8 @@ class Training {
   void wait_validate();
   void wait_keep_best();
   void wait_save(std::filesystem::path const& checkpoint);
+  // Returns a speed in samples per second, and in the unit of the data, for metrics.jsonl and summary.json.
+  nlohmann::json speeds(double samples_per_s) const;
   // Returns the traffic, keys, times and memory up to now, for metrics.jsonl and summary.json.
   nlohmann::json accounts_of(Stats const& mine, Totals const& totals);
   nlohmann::json wait_summary();

@@ -27,9 +27,10 @@ bool Training::wait_finish() {
   }
   if (folder_) {
     folder_->write_summary(summary);
-    progress_.print(fmt::format("{} samples/s; training took {}, this process {} in all; results in {}",
-                                short_count(summary.at("samples_per_s").get<double>()),
-                                short_time(summary.at("train_seconds").get<double>()),
+    SpeedUnit const unit = data_.speed_unit();
+    double const speed = summary.at("samples_per_s").get<double>() * unit.per_sample;
+    progress_.print(fmt::format("{} {}/s; training took {}, this process {} in all; results in {}", short_count(speed),
+                                unit.name, short_time(summary.at("train_seconds").get<double>()),
                                 short_time(seconds_of_process_ + total_.seconds()), folder_->path().string()));
   }
   if (stopped_) {
@@ -71,7 +72,6 @@ nlohmann::json Training::wait_summary() {
                          {"epochs", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
                          {"samples", state_.samples},
                          {"train_seconds", seconds},
-                         {"samples_per_s", seconds > 0 ? static_cast<double>(state_.samples) / seconds : 0},
                          {"table_hash", fmt::format("{:016x}", hash)},
                          {"data_digest", fmt::format("{:016x}", data_digest_)},
                          {"ranks", store().ranks()},
@@ -80,6 +80,7 @@ nlohmann::json Training::wait_summary() {
                          {"hottest_rows", hottest_rows},
                          {"pairs", pairs},
                          {"versions", versions()}};
+  summary.update(speeds(seconds > 0 ? static_cast<double>(state_.samples) / seconds : 0));
   summary.update(accounts_of(mine, totals));
   summary.update(data_.counts());
   if (task().dense() != nullptr) {

@@ -27,11 +27,14 @@ TEST(ProgressReporter, NumbersAreShort) {
 }
 
 TEST(ProgressReporter, LineShowsStepEpochSpeedAndLoss) {
-  ProgressState at{.step = 50, .steps = 100, .epoch = 2.5, .samples_per_s = 1.2e6, .loss = {}, .seconds_left = 65};
+  ProgressState at{.step = 50, .steps = 100, .epoch = 2.5, .speed = 1.2e6, .loss = {}, .seconds_left = 65};
   EXPECT_EQ(progress_line(at), "step 50 of 100 (50 %), epoch 2.5, 1.2M samples/s, 1:05 left");
   at.loss = 0.12345;
   EXPECT_EQ(progress_line(at), "step 50 of 100 (50 %), epoch 2.5, 1.2M samples/s, loss 0.1235, 1:05 left");
   EXPECT_EQ(progress_bar(at), "[============>           ] 50 %  epoch 2.5  1.2M samples/s  loss 0.1235  1:05 left");
+  at.speed_unit = "words";
+  EXPECT_EQ(progress_line(at), "step 50 of 100 (50 %), epoch 2.5, 1.2M words/s, loss 0.1235, 1:05 left");
+  EXPECT_EQ(progress_bar(at), "[============>           ] 50 %  epoch 2.5  1.2M words/s  loss 0.1235  1:05 left");
   at.step = 100;
   EXPECT_EQ(progress_bar(at).substr(0, 32), "[========================] 100 %");
 }

@@ -24,6 +24,7 @@ class NodeData : public NamedVectors {
 
   std::uint64_t samples() const override { return std::uint64_t{walks_} * network_.nodes().size(); }
   std::string_view noun() const override { return "walk"; }
+  SpeedUnit speed_unit() const override { return {.name = "walks"}; }
   bool has(std::string_view) const override { return false; }
   std::uint64_t digest() const override { return digest_; }
   std::vector<std::string> notices() const override { return notices_; }

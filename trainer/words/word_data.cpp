@@ -47,6 +47,10 @@ std::string WordData::summary() const {
                      with_count(valid_.questions.size(), "question"), test_.questions.size());
 }
 
+SpeedUnit WordData::speed_unit() const {
+  return {.name = "words", .per_sample = static_cast<double>(corpus_.total) / static_cast<double>(samples())};
+}
+
 nlohmann::json WordData::counts() const { return {{"words", corpus_.words.size()}, {"text_words", corpus_.total}}; }
 
 MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes const& step) const {

@@ -28,6 +28,7 @@ class WordData : public NamedVectors {
 
   std::uint64_t samples() const override { return groups_of(corpus_.positions.size()); }
   std::string_view noun() const override { return "group"; }
+  SpeedUnit speed_unit() const override;
   bool has(std::string_view split) const override { return !this->split(split).empty(); }
   std::uint64_t digest() const override { return digest_; }
   std::vector<std::string> notices() const override { return corpus_.notices; }

@@ -43,6 +43,7 @@ class NodesTrainTest : public RunTest {
 TEST_F(NodesTrainTest, NearestNodesAreInTheSameCommunity) {
   auto const summary = run("run", {"train.epochs=10", "run.ranks=2"});
   EXPECT_EQ(summary.at("nodes"), kCommunities * kMembers);
+  EXPECT_EQ(summary.at("walks_per_s"), summary.at("samples_per_s"));
   SavedRun const saved = open_run(folder_.path() / "run", {});
   for (std::uint64_t c = 0; c < kCommunities; ++c) {
     std::string const near = nearest_in_run(saved, {fmt::format("c{}m0", c)}, kMembers - 1);

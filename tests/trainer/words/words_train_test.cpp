@@ -72,8 +72,25 @@ TEST_F(WordsTrainTest, LossFalls) {
   EXPECT_LT(reports.back().at("loss").get<double>(), 0.8 * reports.front().at("loss").get<double>());
   EXPECT_EQ(summary.at("words"), kTopics * kTopicWords);
   EXPECT_EQ(summary.at("text_words"), 250 * 12);
-  EXPECT_GT(summary.at("samples_per_s"), 0);
   EXPECT_FALSE(summary.contains("test"));
+}
+
+// All words of the text count, in each epoch, also those that subsampling drops; ends of lines and rare words do not.
+TEST_F(WordsTrainTest, SpeedIsInWords) {
+  folder_.write("text.txt", topic_text() + "rare words\n");
+  testing::internal::CaptureStderr();
+  auto const summary = run("run", {"train.epochs=3", "model.min_count=2"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::ContainsRegex("\n[0-9.]+[kM]? words/s; training took"));
+  auto const total = [](nlohmann::json const& json, char const* key) {
+    return json.at(key).get<double>() * json.at("train_seconds").get<double>();
+  };
+  EXPECT_NEAR(total(summary, "words_per_s"), 3 * 250 * 12, 1e-6);
+  EXPECT_NEAR(total(summary, "samples_per_s"), summary.at("samples").get<double>(), 1e-6);
+  double const words_of_sample = 3 * 250 * 12 / summary.at("samples").get<double>();
+  for (auto const& line : lines("run", "loss")) {
+    double const samples_per_s = line.at("samples_per_s");
+    EXPECT_NEAR(line.at("words_per_s").get<double>() / samples_per_s, words_of_sample, 1e-9);
+  }
 }
 
 TEST_F(WordsTrainTest, NearestWordsHaveTheSameTopic) {
