@@ -45,6 +45,8 @@ class HostSkipGram {
   }
 
  private:
+  static constexpr std::size_t kRows = 4;  // that are scored together
+
   // Sets slopes_ to the scores of the listed contexts.
   void score(std::uint32_t w) {
     float const* const word = g_.words.row(g_.word_rows[w]);
@@ -55,19 +57,29 @@ class HostSkipGram {
     }
     for (std::size_t k = 0; k < rows_.size(); k += kVector) {
       Vector sums[kVector];
-      for (std::size_t l = 0; l < kVector; ++l) {
-        Partials sum = {};
-        float const* const row = rows_[k + l];
-        for (std::size_t j = 0; j < stride_; j += kLanes) {
-          for (std::size_t v = 0; v < Partials::kVectors; ++v) {
-            std::size_t const at = j + v * kVector;
-            sum.of[v] = multiply_add(load<Vector>(word + at), load<Vector>(row + at), sum.of[v]);
-          }
+      for (std::size_t l = 0; l < kVector; l += kRows) {
+        if (k + l < listed_.size()) {
+          score(word, rows_.data() + k + l, sums + l);
+        } else {
+          std::fill_n(sums + l, kRows, Vector{});
         }
-        sums[l] = sum.fold();
       }
       store(slopes_.data() + k, sums_of(sums));
     }
+  }
+  // Sets the products of a word and each of kRows rows, as vectors of partial sums. They share the loads of the word.
+  void score(float const* word, float const* const* rows, Vector* products) const {
+    Partials sums[kRows] = {};
+    for (std::size_t j = 0; j < stride_; j += kLanes) {
+      for (std::size_t v = 0; v < Partials::kVectors; ++v) {
+        std::size_t const at = j + v * kVector;
+        auto const of_word = load<Vector>(word + at);
+        for (std::size_t r = 0; r < kRows; ++r) {
+          sums[r].of[v] = multiply_add(of_word, load<Vector>(rows[r] + at), sums[r].of[v]);
+        }
+      }
+    }
+    for (std::size_t r = 0; r < kRows; ++r) products[r] = sums[r].fold();
   }
   // Replaces the scores by the derivatives of the loss. Returns the loss of the word.
   float to_slopes(std::size_t pairs) {
