@@ -133,12 +133,12 @@ GOALS = [
          "seeds, all test triples: filtered MRR of .335 in an hour (LibKGE publishes .343)",
          lambda bench: reciprocal(bench, "fb15k-237-distmult.toml"),
          {"test MRR": at_least(.335), "seconds": at_most(3600)}),
-    Goal("transe", "TransE with reciprocal relations on FB15k-237, examples/configs/fb15k-237-transe.toml, three seeds, "
-         "all test triples: filtered MRR of .30 (LibKGE publishes .313)",
+    Goal("transe", "TransE with reciprocal relations on FB15k-237, examples/configs/fb15k-237-transe.toml, three "
+         "seeds, all test triples: filtered MRR of .30 (LibKGE publishes .313)",
          lambda bench: reciprocal(bench, "fb15k-237-transe.toml"),
          {"test MRR": at_least(.30), "seconds": reported()}),
-    Goal("rotate", "RotatE with reciprocal relations on FB15k-237, examples/configs/fb15k-237-rotate.toml, three seeds, "
-         "all test triples: filtered MRR of .32 (Sun et al. 2019 publish .338)",
+    Goal("rotate", "RotatE with reciprocal relations on FB15k-237, examples/configs/fb15k-237-rotate.toml, three "
+         "seeds, all test triples: filtered MRR of .32 (Sun et al. 2019 publish .338)",
          lambda bench: reciprocal(bench, "fb15k-237-rotate.toml"),
          {"test MRR": at_least(.32), "seconds": reported()}),
     Goal("bpr", "Gowalla, examples/configs/bpr.toml, three seeds: recall@20 of .149 and ndcg@20 of .123 over all items "
