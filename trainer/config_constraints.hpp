@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "trainer/config_fields.hpp"
+#include "trainer/graph/model.hpp"
 
 namespace gpups::trainer::constraints {
 
@@ -44,9 +45,8 @@ inline Constraint const kDrawn{
 inline Constraint const kClicks{[](Config const& c) { return c.data.reader == "clicks"; },
                                 "only data.reader = \"clicks\" uses it"};
 inline Constraint const kGraphs{is_graph, "only knowledge graphs use it: data.reader = \"triples\" or \"wordnet\""};
-inline bool takes_all(Config const& c) { return is(c.model.sampling, {"all", "kvsall"}); }
 inline Constraint const kLabelled{
-    [](Config const& c) { return is_graph(c) && takes_all(c) && c.model.loss != "self_adversarial"; },
+    [](Config const& c) { return is_graph(c) && takes_all(c.model.sampling) && c.model.loss != "self_adversarial"; },
     "only knowledge graphs with model.sampling = \"all\" or \"kvsall\" and loss \"softmax\" or \"logistic\" use it"};
 inline Constraint const kSharedNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling != "triple"; },
                                          "only knowledge graphs with model.sampling other than \"triple\" use it"};
@@ -75,7 +75,7 @@ inline Constraint const kAnalogies{
     "only data.reader = \"text\" with data.valid or data.test uses it"};
 inline Constraint const kDrawsNegatives{
     [](Config const& c) {
-      return (is_graph(c) && !takes_all(c)) || is_text(c) || is_network(c) || c.model.name == "bpr";
+      return (is_graph(c) && !takes_all(c.model.sampling)) || is_text(c) || is_network(c) || c.model.name == "bpr";
     },
     "only knowledge graphs that draw negatives, texts, networks and model.name = \"bpr\" use it"};
 inline Constraint const kCounted{[](Config const& c) { return c.data.reader == "clicks" || is_text(c); },
@@ -92,9 +92,13 @@ inline Constraint const kMargins{
     "only model.name = \"transe\" or \"rotate\" uses it, and model.loss = \"softmax\" does not depend on it"};
 inline Constraint const kWeighted{[](Config const& c) { return is_graph(c) && c.model.loss == "self_adversarial"; },
                                   "only model.loss = \"self_adversarial\" uses it"};
-inline Constraint const kPlaced{
-    [](Config const& c) { return is_graph(c) || c.data.reader == "ratings" || c.model.name == "bpr"; },
-    "click data, texts, networks and model.name = \"ials\" have no placement by a partition"};
+inline Constraint const kPlaced{[](Config const& c) {
+                                  return (is_graph(c) && !takes_all(c.model.sampling)) || c.data.reader == "ratings" ||
+                                         c.model.name == "bpr";
+                                },
+                                "click data, texts, networks, model.name = \"ials\", and knowledge graphs where each "
+                                "step reads all entities have no "
+                                "placement by a partition"};
 inline Constraint const kLocalNegatives{
     [](Config const& c) { return is_graph(c) && kDrawsNegatives.in(c) && c.placement.initial == "graph"; },
     "only knowledge graphs that draw negatives, with placement.initial = "

@@ -52,8 +52,10 @@ std::string short_bytes(std::uint64_t bytes) {
 std::string with_count(std::uint64_t count, std::string_view one, std::string_view many) {
   if (count == 1) return fmt::format("1 {}", one);
   if (!many.empty()) return fmt::format("{} {}", count, many);
-  return one.ends_with('y') ? fmt::format("{} {}ies", count, one.substr(0, one.size() - 1))
-                            : fmt::format("{} {}s", count, one);
+  bool const after_vowel =
+      one.size() > 1 && std::string_view("aeiou").find(one[one.size() - 2]) != std::string_view::npos;
+  return one.ends_with('y') && !after_vowel ? fmt::format("{} {}ies", count, one.substr(0, one.size() - 1))
+                                            : fmt::format("{} {}s", count, one);
 }
 
 void print_line(std::FILE* out, std::string const& text) { write(out, text + "\n"); }

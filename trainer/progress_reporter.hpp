@@ -28,7 +28,7 @@ std::string short_count(double count);         // "7", "1.2k", "3.4M"
 std::string short_time(double seconds);        // "0:07", "1:02:03"
 std::string short_bytes(std::uint64_t bytes);  // "3.4 MiB"
 // Returns "1 triple", "2 triples" and so on. many: the plural, if it is not `one` with an s,
-// or with "ies" for a final y.
+// or with "ies" for y.
 std::string with_count(std::uint64_t count, std::string_view one, std::string_view many = "");
 // Writes a line to `out` and flushes it. Errors are ignored.
 void print_line(std::FILE* out, std::string const& text);

@@ -9,6 +9,10 @@
 
 namespace gpups::kernels {
 
+GPUPS_FN inline std::uint32_t number_of(Dropout const& g, std::size_t i) {
+  return g.sample_numbers.empty() ? g.first_number + static_cast<std::uint32_t>(i) : g.sample_numbers[i];
+}
+
 // Returns a key that no other random numbers of this seed use; it differs by layer.
 inline std::uint64_t dropout_key(Dropout const& g) {
   return (g.seed ^ 0x64726f706f757421U) + g.layer * 0x9E3779B97F4A7C15U;
@@ -77,7 +81,7 @@ __device__ inline void drop_columns_together(DeviceLanes lanes, Mask const& mask
 __device__ inline void drop_row(NativeLanes lanes, Dropout const& g, Mask const& mask, std::size_t i) {
   float* const row = g.values.row(i);
   std::size_t const columns = g.values.columns(), calls = (columns + kCallColumns - 1) / kCallColumns;
-  std::uint32_t const sample = g.sample_numbers[i];
+  std::uint32_t const sample = number_of(g, i);
   if (g.values.stride() % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.values.data()) % sizeof(float4) == 0) {
     lanes.each((calls + 1) / 2 * 2,
                [=](std::size_t call) { drop_columns_together(lanes, mask, sample, call, columns, row); });
@@ -113,7 +117,7 @@ inline std::size_t drop_vectors(Mask mask, std::uint32_t sample, std::size_t col
 inline void drop_row(HostLanes lanes, Dropout const& g, Mask const& mask, std::size_t i) {
   float* const row = g.values.row(i);
   std::size_t const columns = g.values.columns();
-  std::uint32_t const sample = g.sample_numbers[i];
+  std::uint32_t const sample = number_of(g, i);
   std::size_t const done = drop_vectors(mask, sample, columns, row);
   lanes.each((columns + kCallColumns - 1) / kCallColumns - done,
              [=](std::size_t call) { drop_columns(mask, sample, done + call, columns, row); });
@@ -122,7 +126,8 @@ inline void drop_row(HostLanes lanes, Dropout const& g, Mask const& mask, std::s
 
 template <Space S>
 void run(Exec<S> ex, Dropout const& g) {
-  GPUPS_ASSERT(g.rate >= 0.0F && g.rate < 1.0F && g.sample_numbers.size() == g.values.rows());
+  GPUPS_ASSERT(g.rate >= 0.0F && g.rate < 1.0F);
+  GPUPS_ASSERT(g.sample_numbers.empty() || g.sample_numbers.size() == g.values.rows());
   if (g.rate == 0.0F) return;
   each_row(ex, g.values.rows(),
            [g, mask = mask_of(g)] GPUPS_FN(std::size_t i, NativeLanes lanes) { drop_row(lanes, g, mask, i); });

@@ -19,7 +19,8 @@ struct Dropout {
   std::uint64_t seed;
   std::uint32_t layer;  // a different number for each use of dropout in a model
   Clock clock;
-  View<std::uint32_t const> sample_numbers;  // (m): the number of each sample in the global batch
+  View<std::uint32_t const> sample_numbers;  // (m): the number of each sample in the global batch; or empty
+  std::uint32_t first_number = 0;            // if it is empty: row i has the number first_number + i
 };
 void dropout(Stream& stream, Dropout const& arguments);
 

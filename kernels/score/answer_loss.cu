@@ -9,7 +9,7 @@ namespace gpups::kernels {
 
 // Replaces the scores by the softmax or by logistic functions, and returns the part of the loss that does not depend on
 // the targets: the logarithm of the softmax's denominator, or the sum of softplus.
-GPUPS_FN inline double free_loss(NativeLanes lanes, Loss::Kind kind, float* scores, std::size_t n) {
+GPUPS_FN inline double loss_without_targets(NativeLanes lanes, Loss::Kind kind, float* scores, std::size_t n) {
   if (kind == Loss::Kind::kLogistic) {
     return lanes.sum(n, [=](std::size_t j) {
       Softplus const at = softplus(scores[j]);
@@ -43,11 +43,11 @@ void run(Exec<S> ex, AnswerLoss const& g) {
     float const of_answers = lanes.sum(count, [=](std::size_t k) { return scores[answers[k]]; });
     float const of_all = everywhere == 0.0F ? 0.0F : lanes.sum(n, [=](std::size_t j) { return scores[j]; });
     lanes.sync();
-    double const loss = free_loss(lanes, g.kind, scores, n) - double{share} * of_answers - double{everywhere} * of_all;
+    double const of_targets = double{share} * of_answers + double{everywhere} * of_all;
+    double const loss = loss_without_targets(lanes, g.kind, scores, n) - of_targets;
     double const reported = (loss < 0 ? 0 : loss) / (g.kind == Loss::Kind::kLogistic ? static_cast<double>(n) : 1);
     lanes.sync();
     if (everywhere != 0.0F) lanes.each(n, [=](std::size_t j) { scores[j] -= everywhere; });
-    lanes.sync();
     lanes.each(count, [=](std::size_t k) { scores[answers[k]] -= share; });
     if (lanes.first()) g.losses[i] = (g.accumulate ? g.losses[i] : 0) + loss_units(reported);
   });

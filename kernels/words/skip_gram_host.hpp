@@ -46,6 +46,7 @@ class HostSkipGram {
 
  private:
   static constexpr std::size_t kRows = 4;  // that are scored together
+  static_assert(kVector % kRows == 0);
 
   // Sets slopes_ to the scores of the listed contexts.
   void score(std::uint32_t w) {

@@ -18,6 +18,7 @@ using Ids = std::vector<std::uint32_t>;
 using kernels::Loss;
 
 constexpr std::size_t kQueries = 17;
+constexpr int kLossBefore = 3;
 
 // Scores of queries and all entities. Query i has i % 4 + 1 answers.
 struct ScoredQueries {
@@ -27,7 +28,8 @@ struct ScoredQueries {
         scores(floats(random, kQueries, entities)),
         scores_there(matrix(stream, scores, kQueries, entities)),
         slopes(stream.device(), kQueries, entities),
-        losses(to_device(stream, std::vector<std::int64_t>(kQueries, 1 << 20))) {
+        losses_before(to_device(stream, std::vector<std::int64_t>(kQueries, std::int64_t{kLossBefore} << 30))),
+        losses(stream.device(), kQueries) {
     for (std::size_t i = 0; i < kQueries; ++i) {
       std::vector<bool> taken(entities);
       for (std::size_t k = 0; k < std::min(i % 4 + 1, entities); ++k) {
@@ -47,10 +49,10 @@ struct ScoredQueries {
   Ids answers, offsets{0};
   Matrix<float> scores_there, slopes;
   Array<std::uint32_t> answers_there, offsets_there;
-  Array<std::int64_t> losses;
+  Array<std::int64_t> losses_before, losses;
 };
 
-template <Loss::Kind Kind, int Percent>
+template <Loss::Kind Kind, int Percent, bool Accumulate = false>
 Problem answer_loss(Stream& stream, CaseSize size, std::uint64_t seed) {
   Random random(seed);
   auto const s = std::make_shared<ScoredQueries>(stream, random, std::max<std::size_t>(size.n, 1));
@@ -58,13 +60,15 @@ Problem answer_loss(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.entries = kQueries * size.n;
   p.bytes = 6 * p.entries * sizeof(float);  // a copy, and two passes
   p.run = [s](Stream& on) {
+    copy<std::int64_t>(on, s->losses, s->losses_before.view());
     copy<float>(on, s->slopes.view().flat(), s->scores_there.view().flat());
     kernels::answer_loss(on, {.kind = Kind,
                               .smoothing = Percent * 0.01F,
                               .offsets = s->offsets_there,
                               .answers = s->answers_there,
                               .scores = s->slopes,
-                              .losses = s->losses});
+                              .losses = s->losses,
+                              .accumulate = Accumulate});
   };
   p.wrong = [s](Stream& on) {
     std::vector<double> slopes(s->scores.size(), 0), losses;
@@ -85,7 +89,7 @@ Problem answer_loss(Stream& stream, CaseSize size, std::uint64_t seed) {
                     ? target * std::log(predicted)
                     : (target * std::log(predicted) + (1 - target) * std::log1p(-predicted)) / n;
       }
-      losses.push_back(loss);
+      losses.push_back(loss + (Accumulate ? kLossBefore : 0));
     }
     std::vector<float> got, got_losses;
     for (float x : to_host(on, s->slopes.view().flat())) got.push_back(x);
@@ -190,8 +194,9 @@ constexpr KernelCase kCases[] = {
     {"distance_gradients_l2", distance_gradients<kernels::Algebra::kTranslationL2>},
     {"distance_gradients_rotation", distance_gradients<kernels::Algebra::kRotation>},
     {"answer_loss_softmax", answer_loss<Loss::Kind::kSoftmax, 0>},
-    {"answer_loss_logistic", answer_loss<Loss::Kind::kLogistic, 0>},
-    {"answer_loss_smoothed", answer_loss<Loss::Kind::kSoftmax, 10>},
+    {"answer_loss_logistic", answer_loss<Loss::Kind::kLogistic, 0, true>},
+    {"answer_loss_softmax_smoothed", answer_loss<Loss::Kind::kSoftmax, 10>},
+    {"answer_loss_logistic_smoothed", answer_loss<Loss::Kind::kLogistic, 10>},
 };
 
 }  // namespace

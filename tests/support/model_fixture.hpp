@@ -208,7 +208,7 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
 // Returns the triples of a batch with the negatives that prepare() drew for them.
 inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options, Vocabulary const& vocabulary,
                                                 Batch const& batch, GraphEntries const& work) {
-  bool const all = options.sampling == "all" || options.sampling == "kvsall";
+  bool const all = trainer::takes_all(options.sampling);
   std::size_t const n = all ? vocabulary.entities.size() : options.negatives;
   std::size_t const sides = options.objects_only ? 1 : 2;
   auto const drawn = [&](std::size_t first, std::size_t count) {

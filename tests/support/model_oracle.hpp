@@ -24,7 +24,7 @@ struct OracleTriple {
 
 // Whether all entities are candidates with a target.
 inline bool is_labelled(trainer::GraphModelOptions const& options) {
-  return (options.sampling == "all" || options.sampling == "kvsall") && options.loss != "self_adversarial";
+  return trainer::takes_all(options.sampling) && options.loss != "self_adversarial";
 }
 
 // Rows as complex numbers; in a real model the imaginary parts are 0.

@@ -268,9 +268,10 @@ class GpuTrain(unittest.TestCase):
     def write_entities(self, count):
         (self.folder / "train.txt").write_text("".join(f"e{s}\tby1\te{s + 1}\n" for s in range(count - 1)))
 
-    def expect_planned(self, *arguments):
+    def expect_planned(self, *settings, ranks=1):
         """Expects that planned memory is within 30 % of peak memory, which includes about 20 MB of program code."""
-        done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.validate_every=0", *arguments)
+        set_all = [f"--set={setting}" for setting in ("train.steps=6", "train.validate_every=0", *settings)]
+        done = self.train("--run", "planned", "--ranks", ranks, *set_all)
         total = re.search(r"^ +([0-9.]+) MiB  total on the host", done.stderr, re.MULTILINE)
         self.assertIsNotNone(total, done.stderr)
         taken = json.loads((self.folder / "planned" / "summary.json").read_text())["peak_memory"]["process"] / 2**20
@@ -284,12 +285,11 @@ class GpuTrain(unittest.TestCase):
             self.skipTest("the address sanitizer takes memory of its own: use another preset")
         self.config.write_text(CONFIG.replace("epochs = 2\n", ""))
         self.write_entities(100000)
-        self.expect_planned("--set", "model.negatives=20000")
-        self.expect_planned("--set", "model.negatives=20000", "--set", "train.lookahead=2", "--ranks", 2,
-                            "--set", "train.batch_size=128")
-        self.expect_planned("--set", "model.name=transe", "--set", "model.negatives=8000", "--set", "model.dim=64")
-        self.expect_planned("--set", "model.sampling=shared", "--set", "model.negatives=100000",
-                            "--set", "train.lookahead=1")
+        self.expect_planned("model.negatives=20000")
+        self.expect_planned("model.negatives=20000", "train.lookahead=2", "train.batch_size=128", ranks=2)
+        self.expect_planned("model.name=transe", "model.negatives=8000", "model.dim=64")
+        self.expect_planned("model.sampling=shared", "model.negatives=100000", "train.lookahead=1")
+        self.expect_planned("model.sampling=kvsall", "model.reciprocal=true", "model.entity_dropout=.1")
 
     def test_rejects_plan_that_does_not_fit(self):
         before = self.names()

@@ -44,6 +44,8 @@ TEST(ProgressReporter, CountsUseThePlural) {
   EXPECT_EQ(with_count(0, "triple"), "0 triples");
   EXPECT_EQ(with_count(2, "entity", "entities"), "2 entities");
   EXPECT_EQ(with_count(1, "entity", "entities"), "1 entity");
+  EXPECT_EQ(with_count(2, "query"), "2 queries");
+  EXPECT_EQ(with_count(2, "key"), "2 keys");
 }
 
 TEST(ProgressReporter, WriteErrorsDoNotThrow) {

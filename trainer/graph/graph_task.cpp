@@ -45,7 +45,7 @@ Vocabulary vocabulary(Dataset const& data, bool reciprocal, Placement const* pla
 
 // Throws Error if the configuration asks for more negatives than there are entities.
 GraphModelOptions checked_model_options(Config const& config, std::int64_t schedule_steps, Dataset const& data) {
-  bool const draws = config.model.sampling != "all";
+  bool const draws = !takes_all(config.model.sampling);
   std::size_t const entities = data.entities.size();
   GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.model.negatives) <= entities,
                 "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}",
@@ -142,11 +142,6 @@ SampleRows GraphData::sample_rows() const {
   auto const entities = static_cast<std::uint32_t>(names.entities.size());
   SampleRows rows{.graph = {.rows = static_cast<std::uint32_t>(entities + names.relations.size())},
                   .tables = {{TableId{0}, std::move(names.entities)}, {TableId{1}, std::move(names.relations)}}};
-  for (std::size_t query = 0; queries_ && query < queries_->size(); ++query) {
-    std::uint32_t const read[] = {queries_->entity(query)};  // all samples read all entities as candidates
-    rows.graph.add(read);
-  }
-  if (queries_) return rows;
   for (Triple const& triple : dataset_.train) {
     std::uint32_t const read[] = {triple.subject, triple.object, entities + triple.relation};
     rows.graph.add(read);
@@ -164,21 +159,22 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
       make_graph_model(checked_model_options(config, 1, data), vocabulary(data, config.model.reciprocal, nullptr));
   auto const tables = model->tables();
   GraphModel::Sizes const sizes = model->sizes_of(copies * step.samples, step.microbatches);
-  std::string const settings = "model.negatives";
+  std::string const settings = takes_all(config.model.sampling) ? "train.microbatches" : "model.negatives";
 
+  std::size_t const more_answers = queries_ ? queries_->answers_count() / queries_->size() : 0;  // of a query
   MemoryPlan plan;
   plan.push_back({.what = "the data",
                   .bytes = data.entities.bytes() + data.relations.bytes() + triples * sizeof(Triple) +
                            (queries_ ? queries_->bytes() : 0),
                   .on_host = true,
                   .taken = true});
-  add_placement(plan, config, samples(), (queries_ ? 1 : 3) * samples(), entities + relations);
+  add_placement(plan, config, data.train.size(), 3 * data.train.size(), entities + relations);
   std::size_t const lists = config.placement.initial == "graph" ? 3 : 2;  // of entities
   plan.push_back({.what = "keys of the vocabulary", .bytes = (lists * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
       {sizes.entries, sizes.rows, tables[0], sizes.entry_bytes},
       {copies * step.samples, std::min(relations, copies * step.samples), tables[1],
-       sizeof(Key) + sizeof(std::uint32_t)},
+       sizeof(Key) + sizeof(std::uint32_t) + sizes.sample_bytes + more_answers * sizeof(std::uint32_t)},
   };
   add_batches(plan, parts, step, device, settings);
   plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch_size or " + settings});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpups/gpups.hpp"
@@ -39,7 +40,8 @@ struct GraphModelOptions {
   std::string sampling = "triple";
   bool objects_only = false;  // whether subjects have no negatives; not with sampling "triple", always with "kvsall"
   float label_smoothing = 0;  // for sampling "all" and "kvsall"; see kernels::AnswerLoss
-  // The share of numbers that a step drops from the rows of entities, and of relations; not with sampling "triple".
+  // Dropout rates of the elements of entities' and relations' rows; not with sampling "triple", and relations of rotate
+  // have none.
   float entity_dropout = 0, relation_dropout = 0;
   // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
   // use it if a batch needs more negatives than there are entities.
@@ -57,6 +59,9 @@ struct GraphModelOptions {
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
   Schedule schedule{};
 };
+
+// Returns whether all entities are candidates of each triple or query, with this sampling.
+inline bool takes_all(std::string_view sampling) { return sampling == "all" || sampling == "kvsall"; }
 
 // One rank's share of a batch of triples.
 struct TripleBatch {
@@ -84,14 +89,11 @@ struct GraphEntries {
   };
   std::vector<EntryList> parts;  // 0: entities, 1: relations
   std::vector<Microbatch> microbatches;
-  // For kernels::AnswerLoss: the answers of each sample, for objects and for subjects. Empty with other losses.
-  struct Answers {
-    Array<std::uint32_t> offsets, answers;
-  };
-  std::vector<Answers> answers{};
-  // With dropout: the numbers of the samples and of the shared negatives, which determine what is dropped.
-  Array<std::uint32_t> sample_numbers{}, negative_numbers{};
-  std::vector<TableBatch> tables() const;  // views of `parts`
+  // For kernels::AnswerLoss; empty with other losses.
+  Array<std::uint32_t> answer_offsets{};        // the same for both sides
+  std::vector<Array<std::uint32_t>> answers{};  // for objects, and for subjects
+  Array<std::uint32_t> sample_numbers{};        // with dropout, which they determine
+  std::vector<TableBatch> tables() const;       // views of `parts`
 };
 
 // Results of a step. The arrays are reused in later steps and never shrink.
@@ -128,6 +130,7 @@ class GraphModel {
   struct Sizes {
     std::size_t entries, rows;     // of the entity table; rows: number of distinct keys
     std::size_t entry_bytes;       // bytes of an entity's entry in GraphEntries
+    std::size_t sample_bytes;      // of a sample beside its entries, with one answer for each query
     std::uint64_t gradient_bytes;  // bytes of GraphGradients
   };
   // samples, microbatches: of one rank's share of the batch.

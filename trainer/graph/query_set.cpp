@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trainer/graph/reciprocal.hpp"
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
 
 QuerySet::QuerySet(Dataset const& data) {
-  auto const inverse = [&](std::uint32_t relation) {
-    return relation + static_cast<std::uint32_t>(data.seen_relations);
-  };
   std::vector<Triple> facts;
   facts.reserve(2 * data.train.size());
   for (auto const& [subject, relation, object] : data.train) {
     facts.push_back({subject, relation, object});
-    facts.push_back({object, inverse(relation), subject});
+    facts.push_back({object, inverse_relation(relation, data.seen_relations), subject});
   }
   auto const order = [](Triple const& fact) { return std::tie(fact.subject, fact.relation, fact.object); };
   std::sort(facts.begin(), facts.end(), [&](Triple const& a, Triple const& b) { return order(a) < order(b); });
@@ -33,6 +31,8 @@ QuerySet::QuerySet(Dataset const& data) {
     answers_.push_back(fact.object);
     offsets_.back() = answers_.size();
   }
+  queries_.shrink_to_fit();
+  offsets_.shrink_to_fit();
 }
 
 void QuerySet::add_to(TripleBatch& batch, std::size_t query, std::uint64_t bits) const {

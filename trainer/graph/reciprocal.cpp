@@ -15,7 +15,7 @@ void add_reciprocals(TripleBatch& batch, std::size_t relations) {
   for (std::size_t i = 0; i < batch.triples.size(); ++i) {
     auto const [subject, relation, object] = batch.triples[i];
     triples.push_back(batch.triples[i]);
-    triples.push_back({object, relation + static_cast<std::uint32_t>(relations), subject});
+    triples.push_back({object, inverse_relation(relation, relations), subject});
     for (std::uint32_t half : {0, 1}) numbers.push_back(2 * batch.sample_numbers[i] + half);
   }
   batch.triples = std::move(triples);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "trainer/graph/dictionary.hpp"
@@ -15,8 +16,12 @@ namespace gpups::trainer {
 // Returns the keys of the inverses of the first `count` relations.
 std::vector<Key> inverse_keys(Dictionary const& relations, std::size_t count);
 
-// Inserts after each triple (s, r, o) the triple (o, relations + r, s): the inverses follow all relations in the
-// vocabulary.
+// Returns the number of a relation's inverse: the inverses follow all relations in the vocabulary.
+inline std::uint32_t inverse_relation(std::uint32_t relation, std::size_t relations) {
+  return relation + static_cast<std::uint32_t>(relations);
+}
+
+// Inserts after each triple (s, r, o) the triple (o, inverse of r, s).
 void add_reciprocals(TripleBatch& batch, std::size_t relations);
 
 }  // namespace gpups::trainer

@@ -44,7 +44,8 @@ struct SeparateUses {
   }
 };
 
-// Returns the factors of a row, by the kernel. layer: as in bilinear.hpp.
+// Returns the factors of a row, by the kernel. layer: of subjects, objects, negatives and
+// relations.
 Row factors_of(GraphModelOptions const& options, Batch const& batch, std::uint32_t layer, std::uint32_t number) {
   bool const of_relation = layer == 3;
   Matrix<float> const ones(Device::host(), 1, of_relation ? relation_dim(options) : options.dim);
@@ -116,11 +117,13 @@ std::vector<GraphModelOptions> dropping_options() {
     for (auto [sampling, loss, objects_only] :
          {std::tuple{"shared", "logistic", false}, {"all", "softmax", false}, {"kvsall", "logistic", true}}) {
       for (auto [of_entities, of_relations] : {std::pair{0.25F, 0.5F}, {0.5F, 0.0F}, {0.0F, 0.25F}}) {
+        if (of_entities == 0 && name == std::string_view("rotate")) continue;  // whose relations are angles
         GraphModelOptions options;
         options.name = name, options.sampling = sampling, options.loss = loss, options.objects_only = objects_only;
         options.dim = options.name == "rescal" ? 6 : 20;
         options.n3 = 0.02F;
-        options.entity_dropout = of_entities, options.relation_dropout = of_relations;
+        options.entity_dropout = of_entities;
+        options.relation_dropout = options.name == "rotate" ? 0 : of_relations;
         all.push_back(options);
       }
     }

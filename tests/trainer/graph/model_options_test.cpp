@@ -42,9 +42,11 @@ TEST(GraphModelOptions, ErrorsNameTheOption) {
   EXPECT_EQ(with([](auto& o) { o.sampling = "kvsall", o.objects_only = true; }), "");
   EXPECT_THAT(with([](auto& o) { o.label_smoothing = 1; }), HasSubstr("label_smoothing is 1"));
   EXPECT_THAT(with([](auto& o) { o.entity_dropout = -1; }), HasSubstr("entity_dropout is -1"));
+  EXPECT_THAT(with([](auto& o) { o.name = "rotate", o.sampling = "shared", o.relation_dropout = .1F; }),
+              HasSubstr("relations of rotate are angles"));
   EXPECT_THAT(with([](auto& o) { o.relation_dropout = std::nanf(""); }), HasSubstr("relation_dropout is nan"));
   EXPECT_EQ(with([](auto& o) { o.sampling = "all", o.loss = "softmax", o.objects_only = true; }), "");
-  EXPECT_THAT(with([](auto& o) { o.objects_only = true; }), HasSubstr("use sampling shared or all"));
+  EXPECT_THAT(with([](auto& o) { o.objects_only = true; }), HasSubstr("use sampling shared, all or kvsall"));
   EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
   EXPECT_EQ(with([](auto& o) { o.dim = 7, o.name = "distmult"; }), "");
   EXPECT_THAT(with([](auto& o) { o.dim = 257, o.name = "rescal"; }), HasSubstr("dim is 257"));

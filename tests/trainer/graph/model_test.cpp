@@ -112,7 +112,7 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOp
       bits.push_back(std::bit_cast<std::uint32_t>(source[k]));
     }
   };
-  bool const shared = options.sampling != "triple", all = options.sampling == "all" || options.sampling == "kvsall";
+  bool const shared = options.sampling != "triple", all = trainer::takes_all(options.sampling);
   std::size_t const drawn = (options.objects_only ? 1 : 2) * (all ? entities : options.negatives);
   std::size_t const per_triple = shared ? 2 : 2 + drawn;
   auto const microbatch = step.work.microbatches[m];

@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 namespace gpups::trainer {
 namespace {
 
-// ann knows ben twice, ben knows ann, and ann likes ben: entities 0 and 1, relations 0 and 1, inverses 2 and 3.
+// ann is entity 0, ben 1 and cem 2; knows is relation 0 and likes 1, and their inverses are 2 and 3.
 Dataset small_graph() {
   Dataset data;
   data.add_train("ann", "knows", "ben");
@@ -48,7 +49,7 @@ TEST(QuerySet, BatchesHaveAllAnswersAndOneOfThemAsTheObject) {
       std::vector<std::uint32_t> const answers(batch.answers.begin() + batch.answer_offsets[q],
                                                batch.answers.begin() + batch.answer_offsets[q + 1]);
       EXPECT_TRUE(std::equal(answers.begin(), answers.end(), queries.answers(q).begin(), queries.answers(q).end()));
-      EXPECT_TRUE(std::count(answers.begin(), answers.end(), batch.triples[q].object) == 1);
+      EXPECT_EQ(std::count(answers.begin(), answers.end(), batch.triples[q].object), 1);
       if (answers.size() == 2) objects.insert(batch.triples[q].object);
     }
   }

@@ -54,8 +54,34 @@ TEST_P(ReciprocalTest, ResumedRunEqualsUninterruptedRun) {
   EXPECT_EQ(resumed, whole);
 }
 
+TEST_F(SoftmaxRun, SettingsChangeTheTables) {
+  auto const hash = [&](std::string const& name, Settings settings) {
+    settings.insert(settings.begin(), {"model.sampling=all", "model.reciprocal=true", "train.steps=4"});
+    return run(name, settings).at("table_hash").get<std::string>();
+  };
+  auto const base = hash("base", {});
+  for (char const* setting : {"model.label_smoothing=.1", "model.entity_dropout=.2", "model.relation_dropout=.2",
+                              "model.loss=logistic", "model.sampling=kvsall"}) {
+    EXPECT_NE(hash(setting, {setting}), base) << setting;
+  }
+  EXPECT_NE(hash("queries", {"model.sampling=kvsall", "model.loss=logistic"}), hash("one", {"model.loss=logistic"}));
+}
+
+TEST_F(SoftmaxRun, DrawsNoNegativesIfAllEntitiesAreCandidates) {
+  folder_.write("two.txt", "ann\tknows\tben\n");
+  Settings const two{"train.steps=1", "data.train=two.txt", "data.valid=", "data.test=", "model.reciprocal=true"};
+  auto const steps = [&](std::string const& sampling) {
+    Settings settings = two;
+    settings.push_back("model.sampling=" + sampling);
+    return run(sampling, settings).at("steps").get<int>();
+  };
+  expect_error([&] { steps("shared"); }, {"model.negatives is 6", "2 entities"});
+  for (char const* sampling : {"all", "kvsall"}) EXPECT_EQ(steps(sampling), 1) << sampling;
+}
+
 TEST_F(SoftmaxRun, RejectsWhatItCannotTrain) {
-  expect_error([&] { run("bad", {"model.reciprocal=true"}); }, {"reciprocal relations", "use sampling shared or all"});
+  expect_error([&] { run("bad", {"model.reciprocal=true"}); },
+               {"reciprocal relations", "use sampling shared, all or kvsall"});
   expect_error([&] { run("bad", {"model.sampling=kvsall"}); }, {"no reciprocal relations", "set reciprocal to true"});
   expect_error([&] { config({"model.label_smoothing=.1"}); }, {"model.label_smoothing", "has no effect here"});
   expect_error([&] { config({"model.entity_dropout=.1"}); }, {"model.entity_dropout", "has no effect here"});

@@ -25,8 +25,6 @@ kernels::Loss loss_of(GraphModelOptions const& options) {
   return {kind, options.temperature};
 }
 
-bool takes_all(GraphModelOptions const& options) { return options.sampling == "all" || options.sampling == "kvsall"; }
-
 // Replaces an array by a larger one if it is too small. Waits first, because queued work may use the old array.
 template <class Owner, class... Size>
 void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
@@ -41,32 +39,21 @@ std::vector<std::uint32_t> numbers_of(std::vector<Microbatch> const& microbatche
   return numbers;
 }
 
-// Returns the answers of a batch's queries, for objects and, with `sides` 2, for subjects.
-std::vector<GraphEntries::Answers> answers_of(Stream& stream, TripleBatch const& batch, std::size_t sides) {
-  std::vector<GraphEntries::Answers> answers;
+// Adds the answers of a batch's queries, for objects and, with `sides` 2, for subjects.
+void add_answers(Stream& stream, TripleBatch const& batch, std::size_t sides, GraphEntries& work) {
   if (!batch.answer_offsets.empty()) {
-    answers.push_back({to_device(stream, batch.answer_offsets), to_device(stream, batch.answers)});
-    return answers;
+    work.answer_offsets = to_device(stream, batch.answer_offsets);
+    work.answers.push_back(to_device(stream, batch.answers));
+    return;
   }
   std::vector<std::uint32_t> offsets(batch.triples.size() + 1);
   std::iota(offsets.begin(), offsets.end(), 0U);
+  work.answer_offsets = to_device(stream, offsets);
   for (std::size_t side = 0; side < sides; ++side) {
-    std::vector<std::uint32_t> of_side;
-    for (Triple const& triple : batch.triples) of_side.push_back(side == 0 ? triple.object : triple.subject);
-    answers.push_back({to_device(stream, offsets), to_device(stream, of_side)});
+    std::vector<std::uint32_t> answers;
+    for (Triple const& triple : batch.triples) answers.push_back(side == 0 ? triple.object : triple.subject);
+    work.answers.push_back(to_device(stream, answers));
   }
-  return answers;
-}
-
-// Returns a number for each of the microbatches' shared negatives.
-std::vector<std::uint32_t> negative_numbers(std::vector<Microbatch> const& microbatches, std::size_t of_microbatch) {
-  std::vector<std::uint32_t> numbers;
-  for (Microbatch const& microbatch : microbatches) {
-    for (std::size_t j = 0; j < of_microbatch; ++j) {
-      numbers.push_back(static_cast<std::uint32_t>(microbatch.number * of_microbatch + j));
-    }
-  }
-  return numbers;
 }
 
 // Returns the number of each triple in the global batch; then, with `parts`, the part of each triple.
@@ -86,9 +73,9 @@ Bilinear::Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, V
       options_(options),
       loss_(loss_of(options)),
       shared_(options.sampling != "triple"),
-      all_labelled_(takes_all(options) && loss_.kind != kernels::Loss::Kind::kSelfAdversarial),
+      all_labelled_(takes_all(options.sampling) && loss_.kind != kernels::Loss::Kind::kSelfAdversarial),
       sides_(options.objects_only ? 1 : 2),
-      negatives_(takes_all(options) ? vocabulary.entities.size() : options.negatives),
+      negatives_(takes_all(options.sampling) ? vocabulary.entities.size() : options.negatives),
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
@@ -131,6 +118,7 @@ GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatch
   return {.entries = entries,
           .rows = std::min(vocabulary_.host().entities.size(), 2 * samples + drawn),
           .entry_bytes = sizeof(Key) + (own_entity_sources() ? 0 : sizeof(std::uint32_t)),
+          .sample_bytes = ((all_labelled_ ? 1 + sides_ : 0) + (drops() ? 1 : 0)) * sizeof(std::uint32_t),
           .gradient_bytes = floats * sizeof(float) + samples * sizeof(std::int64_t)};
 }
 
@@ -167,7 +155,7 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                      .groups = drawing,
                                      .negatives = negatives_,
                                      .sides = sides_,
-                                     .all = takes_all(options_),
+                                     .all = takes_all(options_.sampling),
                                      .entities = entities,
                                      .by_part = by_part,
                                      .part_offsets = part_offsets,
@@ -191,11 +179,8 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                              .step = per_triple,
                                              .keys = work.parts[0].keys,
                                              .sources = work.parts[0].sources});
-  if (all_labelled_) work.answers = answers_of(stream, batch, sides_);
-  if (drops()) {
-    work.sample_numbers = to_device(stream, batch.sample_numbers);
-    work.negative_numbers = to_device(stream, negative_numbers(batch.microbatches, sides_ * negatives_));
-  }
+  if (all_labelled_) add_answers(stream, batch, sides_, work);
+  if (drops()) work.sample_numbers = to_device(stream, batch.sample_numbers);
   stream.wait();  // the kernels read local arrays
   return work;
 }

@@ -85,9 +85,13 @@ class Bilinear : public GraphModel {
   // Returns the rows of all triples; with dropout, copies without the numbers that this step drops.
   InputRows input_rows(Stream& stream, GraphEntries const& work, Positions positions,
                        std::span<MatrixView<float const> const> rows, SharedScratch const& scratch) const;
-  // Drops numbers of rows with this rate, or of their gradients. numbers: see kernels::Dropout.
-  void drop(Stream& stream, Clock clock, DropoutLayer layer, MatrixView<float> rows,
-            View<std::uint32_t const> numbers) const;
+  // Applies the dropout of a layer to rows, or to their gradients. The rows have the numbers of the batch's samples,
+  // or, if there is one, first_number and those after it.
+  void drop(Stream& stream, GraphEntries const& work, DropoutLayer layer, MatrixView<float> rows,
+            std::optional<std::uint32_t> first_number = {}) const;
+  // Computes the loss of a microbatch, and replaces scores by derivatives.
+  void compute_loss(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
+                    InputRows const& inputs, GraphGradients& gradients) const;
   // Computes the scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the
   // loss by the scores.
   void score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step with negatives that all triples of a microbatch share. For bilinear models, scores are matrix products of
-// queries and negatives, computed as a dense layer with the negatives as weights. For distance models, they are the
-// distances of all queries from all negatives.
+// The step with negatives that all triples of a microbatch share; they may be all entities. For bilinear models, scores
+// are matrix products of queries and negatives, computed as a dense layer with the negatives as weights. For distance
+// models, they are the distances of all queries from all negatives. With dropout, the step computes with copies of the
+// rows, and drops the same elements of their gradients.
 #include <utility>
 
 #include "kernels/dense/dropout.hpp"
@@ -68,16 +69,17 @@ Bilinear::SharedScratch Bilinear::shared_scratch(GraphEntries const& work, Graph
   return scratch;
 }
 
-void Bilinear::drop(Stream& stream, Clock clock, DropoutLayer layer, MatrixView<float> rows,
-                    View<std::uint32_t const> numbers) const {
+void Bilinear::drop(Stream& stream, GraphEntries const& work, DropoutLayer layer, MatrixView<float> rows,
+                    std::optional<std::uint32_t> first_number) const {
   float const rate = layer == DropoutLayer::kRelations ? options_.relation_dropout : options_.entity_dropout;
   if (rate == 0) return;
   dropout(stream, {.values = rows,
                    .rate = rate,
                    .seed = options_.seed,
                    .layer = static_cast<std::uint32_t>(layer),
-                   .clock = clock,
-                   .sample_numbers = numbers});
+                   .clock = work.clock,
+                   .sample_numbers = first_number ? View<std::uint32_t const>() : work.sample_numbers.view(),
+                   .first_number = first_number.value_or(0)});
 }
 
 Bilinear::InputRows Bilinear::input_rows(Stream& stream, GraphEntries const& work, Positions positions,
@@ -86,22 +88,20 @@ Bilinear::InputRows Bilinear::input_rows(Stream& stream, GraphEntries const& wor
   InputRows inputs{.subjects = {rows[0], positions.entities.data(), 2},
                    .relations = {rows[1], positions.relations.data(), 1},
                    .objects = {rows[0], positions.entities.data() + 1, 2}};
-  std::size_t const samples = work.samples;
-  View<std::uint32_t const> const numbers = work.sample_numbers;
   if (options_.entity_dropout > 0) {
     gather_matrix_rows(stream, {.from = whole_rows(rows[0]),
-                                .positions = positions.entities.slice(0, 2 * samples),
+                                .positions = positions.entities.slice(0, 2 * work.samples),
                                 .to = whole_rows(scratch.entities)});
     MatrixView<float> const subjects = every_second(scratch.entities, 0), objects = every_second(scratch.entities, 1);
-    drop(stream, work.clock, DropoutLayer::kSubjects, subjects, numbers);
-    drop(stream, work.clock, DropoutLayer::kObjects, objects, numbers);
+    drop(stream, work, DropoutLayer::kSubjects, subjects);
+    drop(stream, work, DropoutLayer::kObjects, objects);
     inputs.subjects = {subjects};
     inputs.objects = {objects};
   }
   if (options_.relation_dropout > 0) {
     gather_matrix_rows(
         stream, {.from = whole_rows(rows[1]), .positions = positions.relations, .to = whole_rows(scratch.relations)});
-    drop(stream, work.clock, DropoutLayer::kRelations, scratch.relations, numbers);
+    drop(stream, work, DropoutLayer::kRelations, scratch.relations);
     inputs.relations = {scratch.relations};
   }
   return inputs;
@@ -125,6 +125,9 @@ void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Position
                         .left = objects,
                         .right = relations,
                         .out = source_rows(sources, kSubjectQuery, 0, samples)});
+  if (all_labelled_) {  // answers are among the candidates, so positives have no part of their own
+    memory::fill_bytes(stream, scratch.slopes.data(), 0, scratch.slopes.bytes());
+  }
   parallel_for(stream, work.microbatches.size(), [&](Stream& part, std::size_t m) {
     compute_microbatch(part, work, m, positions, rows[0], inputs, gradients);
   });
@@ -138,11 +141,44 @@ void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Position
                           .objects_only = sides_ == 1,
                           .relation_sources = relation_sources(gradients, samples),
                           .losses = gradients.losses.view().slice(0, samples)});
-  if (!drops()) return;
-  View<std::uint32_t const> const numbers = work.sample_numbers;
-  drop(stream, work.clock, DropoutLayer::kSubjects, source_rows(sources, kSubjectGradient, 0, samples), numbers);
-  drop(stream, work.clock, DropoutLayer::kObjects, source_rows(sources, kObjectGradient, 0, samples), numbers);
-  drop(stream, work.clock, DropoutLayer::kRelations, relation_sources(gradients, samples), numbers);
+  drop(stream, work, DropoutLayer::kSubjects, source_rows(sources, kSubjectGradient, 0, samples));
+  drop(stream, work, DropoutLayer::kObjects, source_rows(sources, kObjectGradient, 0, samples));
+  drop(stream, work, DropoutLayer::kRelations, relation_sources(gradients, samples));
+}
+
+void Bilinear::compute_loss(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
+                            InputRows const& inputs, GraphGradients& gradients) const {
+  std::size_t const samples = work.samples, drawn_count = sides_ * negatives_;
+  std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
+  SharedScratch const scratch = shared_scratch(work, gradients);
+  MatrixView<float> const scores[] = {scratch.scores.slice(first, count),
+                                      sides_ == 1 ? MatrixView<float>() : scratch.scores.slice(samples + first, count)};
+  View<std::int64_t> const losses = gradients.losses.view().slice(first, count);
+  if (all_labelled_) {
+    for (std::size_t side = 0; side < sides_; ++side) {
+      answer_loss(stream, {.kind = loss_.kind,
+                           .smoothing = options_.label_smoothing,
+                           .offsets = work.answer_offsets.view().slice(first, count + 1),
+                           .answers = work.answers[side],
+                           .scores = scores[side],
+                           .losses = losses,
+                           .accumulate = side > 0});
+    }
+    return;
+  }
+  shared_loss(stream, {.algebra = algebra_,
+                       .margin = options_.margin,
+                       .loss = loss_,
+                       .negatives = negatives_,
+                       .objects_only = sides_ == 1,
+                       .queries = {source_rows(gradients.sources, kObjectQuery, first, count)},
+                       .objects = slice(inputs.objects, first, count),
+                       .positive_rows = positions.entities.slice(2 * first, 2 * count),
+                       .negative_rows = positions.entities.slice(2 * samples + m * drawn_count, drawn_count),
+                       .of_objects = scores[0],
+                       .of_subjects = scores[1],
+                       .slopes = scratch.slopes.slice(first, count),
+                       .losses = losses});
 }
 
 void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
@@ -154,13 +190,8 @@ void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std:
   View<std::uint32_t const> const drawn = positions.entities.slice(2 * samples + m * drawn_count, drawn_count);
   MatrixView<float> const drawn_rows = scratch.drawn.slice(m * drawn_count, drawn_count);
   gather_matrix_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
-  auto const drop_negatives = [&](MatrixView<float> of_negatives) {
-    if (drops()) {
-      drop(stream, work.clock, DropoutLayer::kNegatives, of_negatives,
-           work.negative_numbers.view().slice(m * drawn_count, drawn_count));
-    }
-  };
-  drop_negatives(drawn_rows);
+  auto const first_number = static_cast<std::uint32_t>(work.microbatches[m].number * drawn_count);
+  drop(stream, work, DropoutLayer::kNegatives, drawn_rows, first_number);
 
   auto const queries = [&](SourceRow which) { return source_rows(gradients.sources, which, first, count); };
   MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};
@@ -170,41 +201,14 @@ void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std:
   for (std::size_t side = 0; side < sides_; ++side) {
     score_shared(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side]);
   }
-  View<float> const slopes = scratch.slopes.slice(first, count);
-  View<std::int64_t> const losses = gradients.losses.view().slice(first, count);
-  if (all_labelled_) {
-    memory::fill_bytes(stream, slopes.data(), 0, slopes.bytes());  // answers are among the candidates
-    for (std::size_t side = 0; side < sides_; ++side) {
-      answer_loss(stream, {.kind = loss_.kind,
-                           .smoothing = options_.label_smoothing,
-                           .offsets = work.answers[side].offsets.view().slice(first, count + 1),
-                           .answers = work.answers[side].answers,
-                           .scores = scores[side],
-                           .losses = losses,
-                           .accumulate = side > 0});
-    }
-  } else {
-    shared_loss(stream, {.algebra = algebra_,
-                         .margin = options_.margin,
-                         .loss = loss_,
-                         .negatives = negatives,
-                         .objects_only = sides_ == 1,
-                         .queries = {of_side[0]},
-                         .objects = slice(inputs.objects, first, count),
-                         .positive_rows = positions.entities.slice(2 * first, 2 * count),
-                         .negative_rows = drawn,
-                         .of_objects = scores[0],
-                         .of_subjects = scores[1],
-                         .slopes = slopes,
-                         .losses = losses});
-  }
+  compute_loss(stream, work, m, positions, inputs, gradients);
   std::size_t const first_source = kSourcesPerTriple * samples + m * drawn_count;
   for (std::size_t side = 0; side < sides_; ++side) {
     score_shared_backward(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side],
                           gradients_of_side[side],
                           gradients.sources.view().slice(first_source + side * negatives, negatives));
   }
-  drop_negatives(gradients.sources.view().slice(first_source, drawn_count));
+  drop(stream, work, DropoutLayer::kNegatives, gradients.sources.view().slice(first_source, drawn_count), first_number);
 }
 
 void Bilinear::score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,

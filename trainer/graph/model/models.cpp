@@ -51,6 +51,11 @@ std::unique_ptr<GraphModel> make_rotate(GraphModelOptions const& options, Vocabu
                 "even number",
                 options.dim);
   require_margin(options);
+  GPUPS_REQUIRE(
+      options.relation_dropout == 0,
+      "relation_dropout is {} (relations of rotate are angles, and without an angle there is no rotation): use "
+      "0",
+      options.relation_dropout);
   return std::make_unique<Bilinear>(kernels::Algebra::kRotation, options, vocabulary);
 }
 
@@ -112,7 +117,7 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
   GPUPS_REQUIRE(
       options.sampling != "triple" || !options.objects_only,
       "the model has reciprocal relations and sampling is triple (negatives of each triple are for its object "
-      "and its subject): use sampling shared or all");
+      "and its subject): use sampling shared, all or kvsall");
   GPUPS_REQUIRE(options.dim >= 1 && options.dim <= 65536,
                 "dim is {} (a row has 1 to 65536 values): use 50 to 1000 for most graphs", options.dim);
   GPUPS_REQUIRE(options.negatives >= 1 && options.negatives <= 1U << 20,
