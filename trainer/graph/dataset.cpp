@@ -26,10 +26,8 @@ std::size_t Dataset::count_unseen(std::span<Triple const> triples) const {
 }
 
 Vocabulary Dataset::vocabulary() const {
-  auto const first = [](std::vector<Key> const& keys, std::size_t count) {
-    return std::vector<Key>(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
-  };
-  return {first(entities.keys(), seen_entities), first(relations.keys(), seen_relations)};
+  std::vector<Key> const& all = relations.keys();
+  return {entities.keys(), {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(seen_relations)}};
 }
 
 std::vector<Triple> const& Dataset::split(std::string_view name) const {

@@ -20,7 +20,7 @@ struct Dataset {
   Dictionary entities{"entity"};
   Dictionary relations{"relation"};
   // The number of names in the training data, which are the first in the dictionaries. Others are unseen: they occur in
-  // held-out triples only, and no batch reads their rows, which keep their initial values.
+  // held-out triples only. An unseen entity is trained as a negative; an unseen relation keeps its initial row.
   std::size_t seen_entities = 0, seen_relations = 0;
   std::vector<Triple> train, valid, test;
   std::vector<std::string> notices;  // sentences about the reading, for the log
@@ -39,7 +39,7 @@ struct Dataset {
   }
   // Returns the number of such triples.
   std::size_t count_unseen(std::span<Triple const> triples) const;
-  // Returns the keys of the names in the training data.
+  // Returns the keys of all entities, which are negatives and candidates, and of the relations in the training data.
   Vocabulary vocabulary() const;
   // Returns a digest of names and triples.
   std::uint64_t digest() const;

@@ -66,8 +66,8 @@ Dataset read_triples(DataConfig const& config) {
     std::size_t const unseen = data.count_unseen(split);
     if (unseen > 0) {
       data.notices.push_back(
-          fmt::format("{} of {} with names that are not in the training data; such names are ranked "
-                      "with their initial rows",
+          fmt::format("{} of {} with names that are not in the training data; such entities are trained as negatives "
+                      "only, and such relations have their initial rows",
                       with_count(unseen, "triple"), (folder / file).string()));
     }
     GPUPS_REQUIRE(!split.empty(),
