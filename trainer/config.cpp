@@ -129,7 +129,8 @@ Number checked(Field const& field, Number value, Origin const& origin) {
 std::string checked(Field const& field, std::string value, Origin const& origin) {
   if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end()) {
     throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}; did you mean \"{}\"?", origin.text,
-                            field.name(), value, fmt::join(field.choices, ", "), nearest_word(value, field.choices)));
+                            field.name(), value, fmt::join(field.choices, ", "),
+                            choice_for(value, field.choices).value_or(nearest_word(value, field.choices))));
   }
   if (!field.path || value.empty()) return value;
   std::error_code error;

@@ -54,12 +54,12 @@ std::vector<Field> model_fields() {
           .only_if(kLabelled)
           .fixed_on_resume(),
       FieldBuilder("model", "entity_dropout", kModel<&M::entity_dropout>,
-                   "share of the numbers of entities' rows that a step drops")
+                   "dropout rate of the elements of entities' rows")
           .range(0, 0.99)
           .only_if(kSharedNegatives)
           .fixed_on_resume(),
       FieldBuilder("model", "relation_dropout", kModel<&M::relation_dropout>,
-                   "share of the numbers of relations' rows that a step drops")
+                   "dropout rate of the elements of relations' rows")
           .range(0, 0.99)
           .only_if(kRelationDropout)
           .fixed_on_resume(),

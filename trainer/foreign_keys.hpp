@@ -2,9 +2,12 @@
 // Names of settings in other projects, for error messages with the name here.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/check.hpp"
 
@@ -71,13 +74,41 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"weightdecay", "optimizer.l2"},
 };
 
+// The same for values.
+inline constexpr ForeignKey kForeignValues[] = {
+    {"1vsall", "all"},
+    {"bce", "logistic"},
+    {"binarycrossentropy", "logistic"},
+    {"ce", "softmax"},
+    {"crossentropy", "softmax"},
+    {"kl", "softmax"},
+    {"negativesampling", "triple"},
+    {"nssa", "self_adversarial"},
+    {"selfadversarial", "self_adversarial"},
+};
+
+// Returns a name in small letters, without '_' and '-'.
+inline std::string bare_name(std::string_view name) {
+  std::string bare;
+  for (char letter : name) {
+    if (letter != '_' && letter != '-') bare += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return bare;
+}
+
+// Returns the one of `choices` that means the same as another project's value, or nothing.
+inline std::optional<std::string> choice_for(std::string_view value, std::vector<std::string> const& choices) {
+  for (auto const& [there, here] : kForeignValues) {
+    bool const is_choice = std::find(choices.begin(), choices.end(), here) != choices.end();
+    if (is_choice && bare_name(value) == there) return std::string(here);
+  }
+  return std::nullopt;
+}
+
 // Throws Error if other projects have a setting with the name `key`. The error contains the name here. origin: the file
 // and line, or the option, that gives the key.
 inline void throw_if_foreign(std::string const& section, std::string const& key, std::string const& origin) {
-  std::string bare;
-  for (char letter : key) {
-    if (letter != '_' && letter != '-') bare += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
+  std::string const bare = bare_name(key);
   for (auto const& [there, here] : kForeignKeys) {
     GPUPS_REQUIRE(bare != there, "{}: there is no key '{}' in [{}] (it would have no effect): did you mean {}?", origin,
                   key, section, here);

@@ -21,7 +21,7 @@ void finish_triples_of(Exec<S> ex, FinishTriples const& g) {
         triple_rows(g.subjects.row(i), g.relations.row(i), g.objects.row(i), g.sources, g.relation_sources, i);
     clear_unused(lanes, g.objects_only, rows);
     float const regular = Triple::finish(lanes, g.regulariser, g.slopes[i], rows);
-    if (lanes.first()) g.losses[i] += loss_units(regular);
+    if (lanes.first()) g.losses[i] += loss_units(regular * g.loss_scale);
   });
 }
 
@@ -39,7 +39,7 @@ void finish_distances_of(Exec<S> ex, FinishTriples const& g) {
       std::size_t const count = N::count(t.dim);
       return QueryPair<N>{N::at(t.subject_gradient, k, count), N::at(t.object_gradient, k, count)};
     });
-    if (lanes.first()) g.losses[i] += loss_units(regular);
+    if (lanes.first()) g.losses[i] += loss_units(regular * g.loss_scale);
   });
 }
 

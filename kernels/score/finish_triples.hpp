@@ -20,6 +20,7 @@ struct FinishTriples {
   bool objects_only = false;
   MatrixView<float> relation_sources;  // (n, relation_dim), all elements are set; may be rows of `sources`
   View<std::int64_t> losses;           // (n), in units of kLossUnit; the loss of the regulariser is added
+  float loss_scale = 1;                // a factor of what is added, not of the gradients
 };
 void finish_triples(Stream& stream, FinishTriples const& arguments);
 

@@ -167,19 +167,12 @@ inline double oracle_loss(trainer::GraphModelOptions const& options, Rows const&
   return oracle_loss(options, Tables{entities, relations}, Tables{entities, relations}, triples);
 }
 
-// Returns the loss that a step reports: the mean over all entities of a binary cross entropy instead of its sum.
+// Returns the loss that a step reports: that of binary cross entropy is divided by the number of entities.
 inline double oracle_reported_loss(trainer::GraphModelOptions const& options, Rows const& entities,
                                    Rows const& relations, std::vector<OracleTriple> const& triples) {
-  double loss = oracle_loss(options, entities, relations, triples);
-  if (!is_labelled(options) || options.loss != "logistic") return loss;
-  for (OracleTriple const& t : triples) {
-    for (bool of_objects : {true, false}) {
-      if (!of_objects && options.objects_only) continue;
-      double const of_side = oracle_labelled(options, Tables{entities, relations}, t, of_objects);
-      loss += of_side / static_cast<double>(t.objects.size()) - of_side;
-    }
-  }
-  return loss;
+  double const loss = oracle_loss(options, entities, relations, triples);
+  bool const is_mean = is_labelled(options) && options.loss == "logistic" && !triples.empty();
+  return is_mean ? loss / static_cast<double>(triples[0].objects.size()) : loss;
 }
 
 // Returns derivatives of the loss by every element of one table, computed by central differences.

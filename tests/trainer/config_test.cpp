@@ -142,6 +142,9 @@ TEST(Config, RejectsInvalidOverrides) {
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
   expect_error([] { parse("", {"model.KvsAll=true"}); }, {"did you mean model.sampling = \"kvsall\""});
+  expect_error([] { parse("", {"model.sampling=1vsAll"}); }, {"did you mean \"all\"?"});
+  expect_error([] { parse("", {"model.loss=bce"}); }, {"did you mean \"logistic\"?"});
+  expect_error([] { parse("", {"model.loss=sotfmax"}); }, {"did you mean \"softmax\"?"});
   expect_error([] { parse("", {"train.embedding_dim=3"}); }, {"'embedding_dim' in [train]", "did you mean model.dim?"});
   for (auto const& [there, here] : kForeignKeys) {
     std::string_view const name = here.substr(0, here.find(' '));

@@ -52,8 +52,10 @@ void require_same(fs::path const& folder, trainer::Config config) {
   fs::path const file = folder / "benchmark.toml";
   std::ifstream in(file, std::ios::binary);
   std::string const before(std::istreambuf_iterator<char>(in), {});
+  auto const is_run = [](fs::directory_entry const& entry) { return entry.is_directory(); };
+  bool const has_runs = std::any_of(fs::directory_iterator(folder), fs::directory_iterator(), is_run);
   GPUPS_REQUIRE(
-      before.empty() || before == now,
+      !has_runs || before == now,
       "{} has a benchmark with other settings (its finished runs would count): choose another folder with --run",
       folder.string());
   trainer::write_file(file, now);

@@ -140,7 +140,10 @@ void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Position
                           .sources = sources,
                           .objects_only = sides_ == 1,
                           .relation_sources = relation_sources(gradients, samples),
-                          .losses = gradients.losses.view().slice(0, samples)});
+                          .losses = gradients.losses.view().slice(0, samples),
+                          .loss_scale = loss_.kind == Loss::Kind::kLogistic && all_labelled_
+                                            ? 1.0F / static_cast<float>(negatives_)  // as that of AnswerLoss
+                                            : 1.0F});
   drop(stream, work, DropoutLayer::kSubjects, source_rows(sources, kSubjectGradient, 0, samples));
   drop(stream, work, DropoutLayer::kObjects, source_rows(sources, kObjectGradient, 0, samples));
   drop(stream, work, DropoutLayer::kRelations, relation_sources(gradients, samples));

@@ -108,9 +108,10 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
   require_known("model", options.name, model_names());
   require_known("loss", options.loss, {"logistic", "softmax", "self_adversarial"});
   require_known("sampling", options.sampling, {"triple", "shared", "all", "kvsall"});
-  GPUPS_REQUIRE(options.sampling != "kvsall" || options.loss != "self_adversarial",
-                "sampling is kvsall and loss is self_adversarial (it has one answer for each query): use loss softmax "
-                "or logistic");
+  GPUPS_REQUIRE(
+      options.sampling != "kvsall" || options.loss != "self_adversarial",
+      "sampling is kvsall and loss is self_adversarial (which is for one answer of a query): use loss softmax "
+      "or logistic");
   GPUPS_REQUIRE(options.sampling != "kvsall" || options.objects_only,
                 "sampling is kvsall and the model has no reciprocal relations (with which queries ask for subjects): "
                 "set reciprocal to true");
