@@ -86,6 +86,14 @@ class BenchTest(unittest.TestCase):
         self.assertIn("median", done.stdout)
         self.assertEqual((self.folder / "stopped/seed5-fold1/summary.json").stat().st_mtime_ns, kept)
 
+    def test_settings_may_change_until_a_run_starts(self):
+        good = (self.folder / "a.txt").read_text()
+        (self.folder / "a.txt").write_text("no ratings\n")
+        self.assertIn("run the same command again", self.bench(BENCH, status=2))
+        (self.folder / "a.txt").write_text(good)
+        self.bench(BENCH, "--set", "model.dim=5")
+        self.assertIn("with other settings", self.bench(BENCH, status=2))
+
     def test_rejects_what_cannot_be_measured(self):
         def reject(words, section, *options):
             self.assertIn(words, self.bench(section, *options, status=2))
