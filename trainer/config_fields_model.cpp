@@ -49,7 +49,7 @@ std::vector<Field> model_fields() {
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "label_smoothing", kModel<&M::label_smoothing>,
-                   "share of a query's target that all entities have equal parts of")
+                   "share of a query's target that is spread over all entities")
           .range(0, 0.99)
           .only_if(kLabelled)
           .fixed_on_resume(),

@@ -17,10 +17,9 @@ QuerySet::QuerySet(Dataset const& data) {
     facts.push_back({object, inverse_relation(relation, data.seen_relations), subject});
   }
   auto const order = [](Triple const& fact) { return std::tie(fact.subject, fact.relation, fact.object); };
-  std::sort(facts.begin(), facts.end(), [&](Triple const& a, Triple const& b) { return order(a) < order(b); });
-  facts.erase(
-      std::unique(facts.begin(), facts.end(), [&](auto const& a, auto const& b) { return order(a) == order(b); }),
-      facts.end());
+  std::ranges::sort(facts, {}, order);
+  auto const repeated = std::ranges::unique(facts, {}, order);
+  facts.erase(repeated.begin(), repeated.end());
   answers_.reserve(facts.size());
   for (Triple const& fact : facts) {
     Query const query{fact.subject, fact.relation};

@@ -16,7 +16,6 @@ namespace gpups::trainer {
 // for each query; 24 more for each triple while it is made.
 class QuerySet {
  public:
-  QuerySet() = default;
   explicit QuerySet(Dataset const& data);
 
   std::size_t size() const { return queries_.size(); }

@@ -115,6 +115,8 @@ GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatch
   std::uint64_t floats = sources * row_stride(options_.dim) + (shared_ ? 0 : entries);
   if (own_relation_sources()) floats += samples * row_stride(relation_dim(algebra_, options_.dim));
   if (shared_) floats += shared_scratch_size(samples, microbatches);
+  // kernels::distance_gradients needs the distances of a side's pairs once more.
+  if (shared_ && algebra_ == kernels::Algebra::kTranslationL2) floats += samples * row_stride(negatives_);
   return {.entries = entries,
           .rows = std::min(vocabulary_.host().entities.size(), 2 * samples + drawn),
           .entry_bytes = sizeof(Key) + (own_entity_sources() ? 0 : sizeof(std::uint32_t)),
