@@ -10,7 +10,7 @@
 namespace gpups::kernels {
 
 struct Gather {
-  Rows<float const> rows;         // chunks of (kChunkRows, stride)
+  Rows<float const> rows;         // chunks of (rows, stride)
   View<std::uint32_t const> ids;  // (n), numbers of existing rows; kNoRow: the row of `out` does not change
   MatrixView<float> out;          // (>= n, dim); its padding is copied too; its stride is at most that of `rows`
 };

@@ -48,19 +48,23 @@ constexpr std::size_t row_stride(std::size_t columns, DataType type) {
 
 // A view of rows of any data type, for writing. Padding is zero.
 struct WritableRows {
-  void* const* chunks = nullptr;  // each has kChunkRows rows and begins at a cache line
+  void* const* chunks = nullptr;  // see Rows; each begins at a cache line
   std::size_t stride = 0;         // numbers of a row; row_stride(dim, type)
+  unsigned bits = 0;              // as in Rows
   DataType type = DataType::kFloat;
 
   WritableRows() = default;
   template <class T>
   WritableRows(Rows<T> rows)  // NOLINT: implicit on purpose
-      : chunks(reinterpret_cast<void* const*>(rows.chunks)), stride(rows.stride), type(kNumberType<T>) {}
+      : chunks(reinterpret_cast<void* const*>(rows.chunks)),
+        stride(rows.stride),
+        bits(rows.bits),
+        type(kNumberType<T>) {}
 
   // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T> as() const {
-    return {reinterpret_cast<T* const*>(chunks), stride};
+    return {reinterpret_cast<T* const*>(chunks), stride, bits};
   }
 };
 
@@ -68,17 +72,21 @@ struct WritableRows {
 struct TypedRows {
   void const* const* chunks = nullptr;
   std::size_t stride = 0;
+  unsigned bits = 0;
   DataType type = DataType::kFloat;
 
   TypedRows() = default;
   template <class T>
   TypedRows(Rows<T const> rows)  // NOLINT: implicit on purpose
-      : chunks(reinterpret_cast<void const* const*>(rows.chunks)), stride(rows.stride), type(kNumberType<T>) {}
+      : chunks(reinterpret_cast<void const* const*>(rows.chunks)),
+        stride(rows.stride),
+        bits(rows.bits),
+        type(kNumberType<T>) {}
 
   // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T const> as() const {
-    return {reinterpret_cast<T const* const*>(chunks), stride};
+    return {reinterpret_cast<T const* const*>(chunks), stride, bits};
   }
 };
 

@@ -21,18 +21,20 @@ std::size_t chunks_to_add(std::size_t chunks, std::size_t chunk_bytes) {
   return std::min(in_page, std::max<std::size_t>(chunks, 1));
 }
 
-// The most rows of a table.
-constexpr std::size_t kRowsMax = std::size_t{1} << 31;
+// The most chunks of a table: with kChunkRows rows in each, row numbers have 31 bits.
+constexpr std::size_t kChunksMax = std::size_t{1} << 17;
 
 // With Growth::kByMoving: the least number of rows, and the least length of the list of chunks, which fills the
 // smallest block of memory.
 constexpr std::size_t kFewRows = 16, kFewChunks = 8;
 
 // Returns the number of rows that the first chunk has room for, with Growth::kByMoving and `rows` rows.
-std::size_t rows_of_first_chunk(std::size_t rows) { return std::clamp(std::bit_ceil(rows), kFewRows, kChunkRows); }
+std::size_t rows_of_first_chunk(std::size_t rows, std::size_t chunk_rows) {
+  return std::min(std::max(std::bit_ceil(rows), kFewRows), chunk_rows);
+}
 
 std::size_t places_in_list(Growth growth, std::size_t chunks) {
-  return growth == Growth::kInPlace ? kRowsMax / kChunkRows : std::bit_ceil(std::max(chunks, kFewChunks));
+  return growth == Growth::kInPlace ? kChunksMax : std::bit_ceil(std::max(chunks, kFewChunks));
 }
 
 }  // namespace
@@ -48,8 +50,13 @@ RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, G
 template <class T>
 void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
   if (stride_ == 0 || rows <= rows_) return;
-  GPUPS_REQUIRE(rows <= kRowsMax, "a table needs room for {} rows (row numbers have 31 bits): use more ranks", rows);
-  if (growth_ == Growth::kByMoving && rows_ < kChunkRows) move_to_larger_chunk(stream, rows_of_first_chunk(rows));
+  std::size_t const chunk_rows = ref().chunk_rows();
+  GPUPS_REQUIRE(rows <= kChunksMax * chunk_rows,
+                "a table needs room for {} rows (a rank has room for at most {} of their size): use more ranks", rows,
+                kChunksMax * chunk_rows);
+  if (growth_ == Growth::kByMoving && rows_ < chunk_rows) {
+    move_to_larger_chunk(stream, rows_of_first_chunk(rows, chunk_rows));
+  }
   while (rows_ < rows) add_chunks(stream);
 }
 
@@ -72,14 +79,14 @@ void RowStorage<T>::move_to_larger_chunk(Stream& stream, std::size_t rows) {
 
 template <class T>
 void RowStorage<T>::add_chunks(Stream& stream) {
-  std::size_t const chunk = kChunkRows * stride_, before = rows_ / kChunkRows;
-  std::size_t const count = std::min(chunks_to_add(before, chunk * sizeof(T)), kRowsMax / kChunkRows - before);
-  Array<T> block = make_block(stream, count * kChunkRows);
+  std::size_t const rows = ref().chunk_rows(), chunk = rows * stride_, before = rows_ / rows;
+  std::size_t const count = std::min(chunks_to_add(before, chunk * sizeof(T)), kChunksMax - before);
+  Array<T> block = make_block(stream, count * rows);
   std::vector<T*> addresses(count);
   for (std::size_t c = 0; c < count; ++c) addresses[c] = block.data() + c * chunk;
   wait_list_chunks(stream, before, addresses);
   blocks_.push_back(std::move(block));
-  rows_ += count * kChunkRows;
+  rows_ += count * rows;
 }
 
 template <class T>
@@ -96,16 +103,16 @@ void RowStorage<T>::wait_list_chunks(Stream& stream, std::size_t first, std::vec
 
 template <class T>
 std::size_t RowStorage<T>::bytes_for(std::size_t rows, std::size_t stride, Growth growth) {
-  std::size_t const row_bytes = stride * sizeof(T);
+  std::size_t const row_bytes = stride * sizeof(T), chunk_rows = std::size_t{1} << chunk_bits(row_bytes);
   if (stride == 0) rows = 0;
   std::size_t chunks = 0, room = 0;
   if (growth == Growth::kByMoving && rows > 0) {
-    room = rows_of_first_chunk(rows);
+    room = rows_of_first_chunk(rows, chunk_rows);
     chunks = 1;
   }
   while (room < rows) {
-    chunks += chunks_to_add(chunks, kChunkRows * row_bytes);
-    room = chunks * kChunkRows;
+    chunks += chunks_to_add(chunks, chunk_rows * row_bytes);
+    room = chunks * chunk_rows;
   }
   std::size_t const places = growth == Growth::kByMoving && rows == 0 ? 0 : places_in_list(growth, chunks);
   return room * row_bytes + places * sizeof(T*);

@@ -3,6 +3,8 @@
 // there are few.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,8 +13,17 @@
 
 namespace gpups::kernels {
 
+// A chunk has kChunkRows rows, or fewer if these had more than 32 MiB: a table of few wide rows would reserve memory
+// for many.
 inline constexpr unsigned kChunkBits = 14;
 inline constexpr std::size_t kChunkRows = std::size_t{1} << kChunkBits;
+
+// Returns the bits of a row's number that are its place in its chunk.
+constexpr unsigned chunk_bits(std::size_t row_bytes) {
+  constexpr int kBytesMaxBits = 25;
+  int const row_bits = std::bit_width(row_bytes > 0 ? row_bytes - 1 : 0);
+  return static_cast<unsigned>(std::clamp(kBytesMaxBits - row_bits, 0, static_cast<int>(kChunkBits)));
+}
 
 // The row number of a key that has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
@@ -20,10 +31,12 @@ inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 // A view of the rows of one column, for kernels.
 template <class T>
 struct Rows {
-  T* const* chunks;    // on the storage's device
-  std::size_t stride;  // elements of a row
+  T* const* chunks;                                // on the storage's device
+  std::size_t stride;                              // elements of a row
+  unsigned bits = chunk_bits(stride * sizeof(T));  // of a row number, for the place in a chunk
 
-  constexpr T* row(std::uint32_t id) const { return chunks[id >> kChunkBits] + (id & (kChunkRows - 1)) * stride; }
+  constexpr std::size_t chunk_rows() const { return std::size_t{1} << bits; }
+  constexpr T* row(std::uint32_t id) const { return chunks[id >> bits] + (id & (chunk_rows() - 1)) * stride; }
 };
 
 // The contents of new rows.

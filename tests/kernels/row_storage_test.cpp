@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tests/support/inputs.hpp"
@@ -14,6 +15,8 @@ namespace gpups::kernels {
 namespace {
 
 constexpr std::size_t kSizes[] = {1, 2, 64, 65, 1000, kChunkRows - 1, kChunkRows, kChunkRows + 1, 5 * kChunkRows - 7};
+// Rows of 8 MiB, of which a chunk has four.
+constexpr std::size_t kWideRow = std::size_t{1} << 20, kWideSizes[] = {1, 3, 4, 5, 9};
 constexpr Growth kGrowths[] = {Growth::kInPlace, Growth::kByMoving};
 
 std::uint64_t number_in(std::size_t element) { return 1 + element * 0x9E3779B97F4A7C15; }
@@ -31,10 +34,10 @@ void fill(Stream& stream, Rows<std::uint64_t> rows, std::size_t first, std::size
   });
 }
 
-void expect_contents_stay(Stream& stream, std::size_t stride, Growth growth) {
+void expect_contents_stay(Stream& stream, std::size_t stride, Growth growth, std::span<std::size_t const> sizes) {
   RowStorage<std::uint64_t> storage(stream.device(), stride, NewRows::kZero, growth);
   std::size_t before = 0;
-  for (std::size_t const size : kSizes) {
+  for (std::size_t const size : sizes) {
     storage.reserve(stream, size);
     ASSERT_GE(storage.rows_reserved(), size);
     auto const elements = test::to_host(stream, storage.const_ref(), storage.rows_reserved());
@@ -52,7 +55,8 @@ TEST(RowStorage, GrowthKeepsRowsAndZeroesNewOnes) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (Growth const growth : kGrowths) {
-      for (std::size_t const stride : {1, 5}) expect_contents_stay(stream, stride, growth);
+      for (std::size_t const stride : {1, 5}) expect_contents_stay(stream, stride, growth, kSizes);
+      expect_contents_stay(stream, kWideRow, growth, kWideSizes);
     }
   }
 }
@@ -100,6 +104,12 @@ TEST(RowStorage, FewMovableRowsNeedLittleMemory) {
   }
   EXPECT_EQ(RowStorage<float>::bytes_for(1000, 0, Growth::kByMoving), 0U);
   EXPECT_GE(RowStorage<std::int64_t>::bytes_for(1, 32), kChunkRows * 32 * sizeof(std::int64_t));
+}
+
+// Such as the matrices of the relations of RESCAL.
+TEST(RowStorage, FewWideRowsNeedLittleMemory) {
+  std::size_t const stride = std::size_t{1} << 16, bytes = 474 * stride * sizeof(float);
+  EXPECT_LE(RowStorage<float>::bytes_for(474, stride), bytes + (std::size_t{33} << 20));
 }
 
 }  // namespace

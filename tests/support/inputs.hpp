@@ -67,12 +67,12 @@ Matrix<T> matrix(Stream& stream, std::vector<T> const& from, std::size_t rows, s
 // Calls act(first row, elements) for each chunk of rows 0 .. count - 1.
 template <class T, class Act>
 void each_chunk(Stream& stream, kernels::Rows<T> rows, std::size_t count, Act act) {
-  for (std::size_t first = 0; first < count && rows.stride > 0; first += kernels::kChunkRows) {
+  for (std::size_t first = 0; first < count && rows.stride > 0; first += rows.chunk_rows()) {
     T* chunk = nullptr;
-    memory::copy(stream, &chunk, Device::host(), rows.chunks + first / kernels::kChunkRows, stream.device(),
+    memory::copy(stream, &chunk, Device::host(), rows.chunks + first / rows.chunk_rows(), stream.device(),
                  sizeof chunk);
     stream.wait();
-    act(first, View<T>(chunk, std::min(kernels::kChunkRows, count - first) * rows.stride, stream.device()));
+    act(first, View<T>(chunk, std::min(rows.chunk_rows(), count - first) * rows.stride, stream.device()));
   }
 }
 
