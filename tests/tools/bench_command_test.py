@@ -91,7 +91,9 @@ class BenchTest(unittest.TestCase):
         (self.folder / "a.txt").write_text("no ratings\n")
         self.assertIn("run the same command again", self.bench(BENCH, status=2))
         (self.folder / "a.txt").write_text(good)
-        self.bench(BENCH, "--set", "model.dim=5")
+        settings = ("--set", "model.dim=5", "--set", "run.threads=2")
+        self.assertEqual(self.bench(BENCH, *settings).splitlines()[-1],
+                         "With settings that differ from those of the configuration: model.dim=5")
         self.assertIn("with other settings", self.bench(BENCH, status=2))
 
     def test_rejects_what_cannot_be_measured(self):

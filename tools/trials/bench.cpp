@@ -134,6 +134,18 @@ std::string table(trainer::BenchPlan const& plan, std::vector<Measured> const& m
   return text;
 }
 
+// Returns a line with the settings of the command line that can change a metric: published results are those of the
+// configuration. Empty if there are none.
+std::string other_settings(std::vector<trainer::SettingOverride> const& overrides) {
+  std::vector<std::string> settings;
+  for (std::string const& setting : settings_for_trials(overrides)) {
+    auto const begins = [&](char const* with) { return setting.starts_with(with); };
+    if (!begins("data.folder=") && !begins("run.") && !begins("cluster.")) settings.push_back(setting);
+  }
+  if (settings.empty()) return "";
+  return fmt::format("With settings that differ from those of the configuration: {}\n", fmt::join(settings, ", "));
+}
+
 }  // namespace
 
 void run_bench(CommandLine const& line) {
@@ -178,7 +190,7 @@ void run_bench(CommandLine const& line) {
     }
     measured.push_back(mean);
   }
-  print_result(table(plan, measured));
+  print_result(table(plan, measured) + other_settings(line.overrides));
 }
 
 }  // namespace gpups::tools
