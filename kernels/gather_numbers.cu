@@ -17,7 +17,7 @@ MatrixView<T> as_floats(NumberView const& m) {
 template <class T, class Typed>
 Rows<T> as_floats(Typed const& rows) {
   return {reinterpret_cast<T* const*>(rows.chunks), rows.stride * bytes_of_number(rows.type) / sizeof(float),
-          rows.bits};
+          rows.chunk_bits};
 }
 
 struct GatherNumbersOfAll {

@@ -50,7 +50,7 @@ constexpr std::size_t row_stride(std::size_t columns, DataType type) {
 struct WritableRows {
   void* const* chunks = nullptr;  // see Rows; each begins at a cache line
   std::size_t stride = 0;         // numbers of a row; row_stride(dim, type)
-  unsigned bits = 0;              // as in Rows
+  unsigned chunk_bits = 0;        // as in Rows
   DataType type = DataType::kFloat;
 
   WritableRows() = default;
@@ -58,13 +58,13 @@ struct WritableRows {
   WritableRows(Rows<T> rows)  // NOLINT: implicit on purpose
       : chunks(reinterpret_cast<void* const*>(rows.chunks)),
         stride(rows.stride),
-        bits(rows.bits),
+        chunk_bits(rows.chunk_bits),
         type(kNumberType<T>) {}
 
   // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T> as() const {
-    return {reinterpret_cast<T* const*>(chunks), stride, bits};
+    return {reinterpret_cast<T* const*>(chunks), stride, chunk_bits};
   }
 };
 
@@ -72,7 +72,7 @@ struct WritableRows {
 struct TypedRows {
   void const* const* chunks = nullptr;
   std::size_t stride = 0;
-  unsigned bits = 0;
+  unsigned chunk_bits = 0;
   DataType type = DataType::kFloat;
 
   TypedRows() = default;
@@ -80,13 +80,13 @@ struct TypedRows {
   TypedRows(Rows<T const> rows)  // NOLINT: implicit on purpose
       : chunks(reinterpret_cast<void const* const*>(rows.chunks)),
         stride(rows.stride),
-        bits(rows.bits),
+        chunk_bits(rows.chunk_bits),
         type(kNumberType<T>) {}
 
   // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T const> as() const {
-    return {reinterpret_cast<T const* const*>(chunks), stride, bits};
+    return {reinterpret_cast<T const* const*>(chunks), stride, chunk_bits};
   }
 };
 

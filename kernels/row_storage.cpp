@@ -103,7 +103,7 @@ void RowStorage<T>::wait_list_chunks(Stream& stream, std::size_t first, std::vec
 
 template <class T>
 std::size_t RowStorage<T>::bytes_for(std::size_t rows, std::size_t stride, Growth growth) {
-  std::size_t const row_bytes = stride * sizeof(T), chunk_rows = std::size_t{1} << chunk_bits(row_bytes);
+  std::size_t const row_bytes = stride * sizeof(T), chunk_rows = std::size_t{1} << chunk_bits_for(row_bytes);
   if (stride == 0) rows = 0;
   std::size_t chunks = 0, room = 0;
   if (growth == Growth::kByMoving && rows > 0) {

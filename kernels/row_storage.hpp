@@ -19,7 +19,7 @@ inline constexpr unsigned kChunkBits = 14;
 inline constexpr std::size_t kChunkRows = std::size_t{1} << kChunkBits;
 
 // Returns the bits of a row's number that are its place in its chunk.
-constexpr unsigned chunk_bits(std::size_t row_bytes) {
+constexpr unsigned chunk_bits_for(std::size_t row_bytes) {
   constexpr int kBytesMaxBits = 25;
   int const row_bits = std::bit_width(row_bytes > 0 ? row_bytes - 1 : 0);
   return static_cast<unsigned>(std::clamp(kBytesMaxBits - row_bits, 0, static_cast<int>(kChunkBits)));
@@ -31,12 +31,12 @@ inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 // A view of the rows of one column, for kernels.
 template <class T>
 struct Rows {
-  T* const* chunks;                                // on the storage's device
-  std::size_t stride;                              // elements of a row
-  unsigned bits = chunk_bits(stride * sizeof(T));  // of a row number, for the place in a chunk
+  T* const* chunks;    // on the storage's device
+  std::size_t stride;  // elements of a row
+  unsigned chunk_bits = chunk_bits_for(stride * sizeof(T));
 
-  constexpr std::size_t chunk_rows() const { return std::size_t{1} << bits; }
-  constexpr T* row(std::uint32_t id) const { return chunks[id >> bits] + (id & (chunk_rows() - 1)) * stride; }
+  constexpr std::size_t chunk_rows() const { return std::size_t{1} << chunk_bits; }
+  constexpr T* row(std::uint32_t id) const { return chunks[id >> chunk_bits] + (id & (chunk_rows() - 1)) * stride; }
 };
 
 // The contents of new rows.

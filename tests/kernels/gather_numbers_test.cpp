@@ -147,6 +147,32 @@ TEST_P(GatherNumbers, SkipsEntriesWithoutRow) {
   EXPECT_EQ(read(part), part.bytes);
 }
 
+// Rows of 2 MiB, of which a chunk has 16.
+TEST_P(GatherNumbers, FindsWideRowsInTheirChunks) {
+  constexpr std::size_t kDim = std::size_t{1} << 19, kRows = 34;
+  kernels::ValueStorage storage(stream_.device(), kDim, DataType::kFloat);
+  storage.reserve(stream_, kRows);
+  each_chunk(stream_, storage.ref().as<float>(), kRows, [&](std::size_t first, View<float> chunk) {
+    std::vector<float> numbers(chunk.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(first + i / kDim);
+    copy<float>(stream_, chunk, View<float const>(numbers));
+    stream_.wait();
+  });
+  std::vector<std::uint32_t> const from{33, 0, 16}, to{1, 32, 15};
+  auto const from_ids = to_device(stream_, from), to_ids = to_device(stream_, to);
+  Array<std::byte> const buffer(stream_.device(), from.size() * kDim * sizeof(float));
+  kernels::NumberView const numbers{buffer.data(), from.size(), kDim, DataType::kFloat, buffer.device()};
+  kernels::gather_numbers(stream_, {storage.const_ref(), from_ids, numbers});
+  kernels::scatter_numbers(stream_, {numbers, to_ids, storage.ref()});
+  auto const values = test::to_host(stream_, storage.const_ref().as<float>(), kRows);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    auto const moved = std::find(to.begin(), to.end(), row);
+    std::size_t const source = moved == to.end() ? row : from[static_cast<std::size_t>(moved - to.begin())];
+    ASSERT_EQ(values[row * kDim], static_cast<float>(source));
+    ASSERT_EQ(values[(row + 1) * kDim - 1], static_cast<float>(source));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, GatherNumbers, kDevices, device_name);
 
 }  // namespace

@@ -143,7 +143,7 @@ std::string other_settings(std::vector<trainer::SettingOverride> const& override
     if (!begins("data.folder=") && !begins("run.") && !begins("cluster.")) settings.push_back(setting);
   }
   if (settings.empty()) return "";
-  return fmt::format("With settings that differ from those of the configuration: {}\n", fmt::join(settings, ", "));
+  return fmt::format("Settings of the command line: {}\n", fmt::join(settings, ", "));
 }
 
 }  // namespace
