@@ -9,8 +9,8 @@
 
 #include "bench/core_seconds.hpp"
 #include "gpups/array.hpp"
-#include "kernels/check.hpp"
-#include "trainer/stopwatch.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/base/stopwatch.hpp"
 
 // A function of libgomp; clang does not find its header.
 extern "C" void omp_set_num_threads(int threads) noexcept;

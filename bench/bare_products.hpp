@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trainer/parameters.hpp"
+#include "trainer/dense/parameters.hpp"
 
 namespace gpups::bench {
 

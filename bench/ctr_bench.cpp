@@ -11,12 +11,12 @@
 
 #include "bench/bare_products.hpp"
 #include "bench/core_seconds.hpp"
-#include "kernels/check.hpp"
-#include "trainer/metrics.hpp"
-#include "trainer/pipeline.hpp"
-#include "trainer/session.hpp"
-#include "trainer/step_runner.hpp"
-#include "trainer/stopwatch.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/accounts/metrics.hpp"
+#include "trainer/base/stopwatch.hpp"
+#include "trainer/run/session.hpp"
+#include "trainer/step/pipeline.hpp"
+#include "trainer/step/step_runner.hpp"
 
 namespace gpups::bench {
 namespace {

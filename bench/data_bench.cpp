@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "trainer/bad_lines.hpp"
-#include "trainer/click/convert.hpp"
-#include "trainer/click/sample_storage.hpp"
-#include "trainer/click/samples.hpp"
-#include "trainer/click/text_chunks.hpp"
-#include "trainer/click/text_rows.hpp"
-#include "trainer/epoch_order.hpp"
-#include "trainer/input_file.hpp"
+#include "trainer/batches/epoch_order.hpp"
+#include "trainer/input/bad_lines.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/tasks/click/sample_storage.hpp"
+#include "trainer/tasks/click/samples.hpp"
+#include "trainer/tasks/click/text/convert.hpp"
+#include "trainer/tasks/click/text/text_chunks.hpp"
+#include "trainer/tasks/click/text/text_rows.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "bench/against/random_key.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace {

@@ -16,7 +16,7 @@
 
 #include "bench/against/copy_side.hpp"
 #include "gpups/device.hpp"
-#include "kernels/host_level.hpp"
+#include "kernels/base/host_level.hpp"
 #include "tests/support/cases.hpp"
 
 namespace {

@@ -16,8 +16,8 @@
 #include "comm/onesided/window.hpp"
 #include "comm/transport/control_channel.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/build_config.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/build_config.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tests/support/inputs.hpp"
-#include "trainer/zipf.hpp"
+#include "trainer/base/zipf.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::bench {
 namespace {

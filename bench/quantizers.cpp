@@ -10,14 +10,14 @@
 #include <random>
 #include <vector>
 
-#include "kernels/row_storage.hpp"
-#include "kernels/wire/buckets.hpp"
-#include "kernels/wire/dequantize_rows.hpp"
-#include "kernels/wire/encode_stream.hpp"
-#include "kernels/wire/quantize_buckets.hpp"
-#include "kernels/wire/quantize_rows.hpp"
-#include "kernels/wire/quantize_sums.hpp"
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/codec/buckets.hpp"
+#include "kernels/codec/dequantize_rows.hpp"
+#include "kernels/codec/quantize_buckets.hpp"
+#include "kernels/codec/quantize_rows.hpp"
+#include "kernels/codec/quantize_sums.hpp"
+#include "kernels/rows/row_storage.hpp"
+#include "kernels/sparse/encode_stream.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 #include "tests/support/wire_oracle.hpp"
 
 namespace gpups::bench {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::bench {
 namespace {

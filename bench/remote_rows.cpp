@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/hash.hpp"
-#include "trainer/config.hpp"
-#include "trainer/memory_plan.hpp"
+#include "kernels/base/hash.hpp"
+#include "trainer/accounts/memory_plan.hpp"
+#include "trainer/config/config.hpp"
 #include "trainer/placement/microbatch_range.hpp"
-#include "trainer/task.hpp"
+#include "trainer/tasks/task.hpp"
 
 namespace gpups::bench {
 namespace {

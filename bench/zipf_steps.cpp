@@ -14,10 +14,10 @@
 
 #include "bench/rank_stats.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/inputs.hpp"
-#include "trainer/zipf.hpp"
+#include "trainer/base/zipf.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The instruction sets of the host code. With GPUPS_HOST_ARCH=portable, one build is fast on all processors of its
 # architecture: all code is compiled for the oldest of them, and the kernels once more for each level below, from slow
-# to fast. The program selects the best level that the processor has; see kernels/host_level.hpp.
+# to fast. The program selects the best level that the processor has; see kernels/base/host_level.hpp.
 set(GPUPS_HOST_ARCH portable CACHE STRING
   "Processors of the host code: portable (all; kernels select their instructions), or one, as in -march=")
 

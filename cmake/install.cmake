@@ -5,14 +5,14 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpups)
 
 # The headers of kernels are installed in another folder, so that <prefix>/include has no folder "kernels". Code that
-# calls kernels links gpups::kernels, and includes "kernels/gather.hpp" like the trainer.
+# calls kernels links gpups::kernels, and includes "kernels/rows/gather.hpp" like the trainer.
 set(kernels_folder ${CMAKE_INSTALL_INCLUDEDIR}/gpups-kernels)
 add_library(gpups_lower_face INTERFACE)
 set_target_properties(gpups_lower_face PROPERTIES EXPORT_NAME kernels)
 target_include_directories(gpups_lower_face INTERFACE $<INSTALL_INTERFACE:${kernels_folder}>)
 target_link_libraries(gpups_lower_face INTERFACE gpups fmt::fmt)
 install(DIRECTORY kernels/ DESTINATION ${kernels_folder}/kernels FILES_MATCHING PATTERN "*.hpp")
-install(FILES ${PROJECT_BINARY_DIR}/kernels/build_config.hpp DESTINATION ${kernels_folder}/kernels)
+install(FILES ${PROJECT_BINARY_DIR}/kernels/base/build_config.hpp DESTINATION ${kernels_folder}/kernels/base)
 
 install(DIRECTORY include/gpups DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS gpups gpups_lower_face EXPORT gpups ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

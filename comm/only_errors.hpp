@@ -6,7 +6,7 @@
 #include <exception>
 #include <new>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "trainer/random.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::tools {
 namespace {

@@ -7,10 +7,10 @@
 #include <iostream>
 
 #include "gpups/gpups.hpp"
-#include "kernels/check.hpp"
-#include "trainer/edit_distance.hpp"
-#include "trainer/export_run.hpp"
-#include "trainer/versions.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
+#include "trainer/base/versions.hpp"
+#include "trainer/run/export_run.hpp"
 
 namespace gpups::tools {
 namespace {

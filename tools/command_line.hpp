@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/convert_options.hpp"
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 
 namespace gpups::tools {
 

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tools/command_line.hpp"
 
 namespace gpups::tools {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "trainer/click/layout.hpp"
-#include "trainer/click/samples.hpp"
+#include "trainer/tasks/click/layout.hpp"
+#include "trainer/tasks/click/samples.hpp"
 
 namespace gpups::tools {
 

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tools/stop_at_join.hpp"
 #include "tools/watchdog.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "gpups/group.hpp"
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 
 namespace gpups::tools {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tools/standard_streams.hpp"
 
 namespace gpups::tools {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "trainer/progress_reporter.hpp"
+#include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::tools {
 

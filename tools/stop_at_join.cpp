@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tools/standard_streams.hpp"
-#include "trainer/stop_signals.hpp"
+#include "trainer/base/stop_signals.hpp"
 
 namespace gpups::tools {
 

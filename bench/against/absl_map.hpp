@@ -10,9 +10,9 @@
 #include "bench/against/random_key.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/space.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
 
 namespace gpups::bench {
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "gpups/array.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/space.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "bench/against/races.hpp"
 #include "bench/against/sparse_gradients.hpp"
-#include "kernels/gather.hpp"
+#include "kernels/base/vector.hpp"
+#include "kernels/rows/gather.hpp"
 #include "kernels/score/step_triples.hpp"
-#include "kernels/update_row.hpp"
-#include "kernels/vector.hpp"
+#include "kernels/update/update_row.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

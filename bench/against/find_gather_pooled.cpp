@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "bench/against/races.hpp"
-#include "kernels/find_pooled.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
+#include "kernels/pool/find_pooled.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

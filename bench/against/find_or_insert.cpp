@@ -6,7 +6,7 @@
 
 #include "bench/against/absl_map.hpp"
 #include "bench/against/races.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a gather of random rows of 256 bytes, out of 4 million, with a copy of as many bytes.
-#include "kernels/gather.hpp"
+#include "kernels/rows/gather.hpp"
 
 #include <memory>
 
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/nontemporal.hpp"
-#include "kernels/space.hpp"
+#include "kernels/base/nontemporal.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "bench/against/races.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/space.hpp"
-#include "kernels/wire/encode_stream.hpp"
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
+#include "kernels/sparse/encode_stream.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

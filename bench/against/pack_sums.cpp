@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares packing and unpacking of a million rows of 64 sums with a copy of as many bytes.
-#include "kernels/wire/pack_sums.hpp"
+#include "kernels/codec/pack_sums.hpp"
 
 #include <memory>
 

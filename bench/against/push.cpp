@@ -8,10 +8,10 @@
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
 #include "bench/against/sparse_gradients.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/nontemporal.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/space.hpp"
+#include "kernels/base/nontemporal.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -4,8 +4,8 @@
 
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/wire/quantize_rows.hpp"
+#include "kernels/codec/quantize_rows.hpp"
+#include "kernels/runtime/arena.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

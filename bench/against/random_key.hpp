@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "gpups/types.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::bench {
 

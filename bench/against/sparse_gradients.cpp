@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/index/unique_keys.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -6,7 +6,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
-#include "kernels/sum_and_update.hpp"
+#include "kernels/update/sum_and_update.hpp"
 
 namespace gpups::bench {
 

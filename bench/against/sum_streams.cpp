@@ -2,13 +2,13 @@
 // Compares the sum of the sparse vectors of four ranks, as a stream of halves, with merges of sorted (index, value)
 // pairs, which other sparse allreduces use. Each vector has 1 % of 16 million elements at random positions. The merge
 // uses one thread.
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 
 #include <algorithm>
 #include <memory>
 
 #include "bench/against/races.hpp"
-#include "kernels/wire/encode_stream.hpp"
+#include "kernels/sparse/encode_stream.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the selection of the largest 1 % of 16 million normally distributed floats, with their indices, with reading
 // as many bytes.
-#include "kernels/wire/top_k.hpp"
+#include "kernels/sparse/top_k.hpp"
 
 #include <memory>
 

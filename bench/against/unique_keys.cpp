@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "bench/against/races.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/index/unique_keys.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -5,9 +5,9 @@
 
 #include "bench/against/races.hpp"
 #include "bench/against/unique_keys.hpp"
-#include "kernels/arena.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/space.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/runtime/space.hpp"
 
 namespace gpups::bench {
 

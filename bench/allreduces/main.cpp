@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/allreduces/race.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "bench/allreduces/way.hpp"
 #include "comm/collectives/sparse/sparse.hpp"
 #include "gpups/top_k_allreduce.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::bench {
 namespace {

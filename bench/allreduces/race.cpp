@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "bench/allreduces/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::bench {
 namespace {

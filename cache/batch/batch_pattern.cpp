@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/check.hpp"
-#include "kernels/require_memory.hpp"
-#include "kernels/row_storage.hpp"
-#include "kernels/unique_keys.hpp"
-#include "kernels/validate_bags.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/index/unique_keys.hpp"
+#include "kernels/pool/validate_bags.hpp"
+#include "kernels/rows/row_storage.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups {
 namespace cache {

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "cache/checkpoint/unpadded.hpp"
-#include "kernels/check.hpp"
-#include "kernels/number_type.hpp"
-#include "kernels/row_lifecycle.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
 
 namespace gpups {
 namespace cache {

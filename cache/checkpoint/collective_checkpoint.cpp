@@ -10,8 +10,8 @@
 #include "cache/files/placement_file.hpp"
 #include "cache/protocol/collective_call.hpp"
 #include "comm/peer_text.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -8,8 +8,8 @@
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/export_file.hpp"
 #include "cache/protocol/collective_call.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -7,8 +7,8 @@
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/export_file.hpp"
 #include "gpups/store.hpp"
-#include "kernels/check.hpp"
-#include "kernels/require_memory.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/columns.hpp"
+#include "kernels/rows/columns.hpp"
 
 namespace gpups::cache {
 

@@ -7,9 +7,9 @@
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
-#include "kernels/key_index.hpp"
-#include "kernels/row_storage.hpp"
-#include "kernels/wire/accumulate_residual.hpp"
+#include "kernels/codec/accumulate_residual.hpp"
+#include "kernels/index/key_index.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/check.hpp"
-#include "kernels/wire/accumulate_residual.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/codec/accumulate_residual.hpp"
 
 namespace gpups::cache {
 namespace {

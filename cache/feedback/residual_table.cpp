@@ -5,9 +5,9 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/no_bad_row.hpp"
-#include "kernels/check.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/wire/list_rows.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/rows/list_rows.hpp"
 
 namespace gpups::cache {
 ResidualTable::ResidualTable(Device device, TableOptions const& table)

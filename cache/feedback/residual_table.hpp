@@ -14,7 +14,7 @@
 #include "cache/feedback/residual_file.hpp"
 #include "cache/wire/gradient_section.hpp"
 #include "gpups/types.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "cache/wire/row_format.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/gather.hpp"
-#include "kernels/permute_rows.hpp"
-#include "kernels/wire/changed_rows_of_mirrors.hpp"
-#include "kernels/wire/dequantize_rows.hpp"
-#include "kernels/wire/list_rows.hpp"
-#include "kernels/wire/quantize_rows.hpp"
-#include "kernels/wire/select_above.hpp"
+#include "kernels/codec/changed_rows_of_mirrors.hpp"
+#include "kernels/codec/dequantize_rows.hpp"
+#include "kernels/codec/quantize_rows.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/rows/gather.hpp"
+#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/permute_rows.hpp"
+#include "kernels/sparse/select_above.hpp"
 
 namespace gpups::cache {
 namespace {

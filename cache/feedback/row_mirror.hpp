@@ -11,7 +11,7 @@
 #include "cache/feedback/residual_file.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "gpups/types.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

@@ -7,9 +7,9 @@
 
 #include "cache/wire/no_bad_row.hpp"
 #include "gpups/error.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/sum_gradients.hpp"
-#include "kernels/upload.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/runtime/upload.hpp"
+#include "kernels/sum/sum_gradients.hpp"
 
 namespace gpups::cache {
 

@@ -9,7 +9,7 @@
 #include "cache/feedback/key_age_index.hpp"
 #include "cache/feedback/residual_file.hpp"
 #include "gpups/table.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

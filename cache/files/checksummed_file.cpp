@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernels/check.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {
 namespace {

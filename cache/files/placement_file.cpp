@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 

@@ -14,7 +14,7 @@
 #include "gpups/array.hpp"
 #include "gpups/placement.hpp"
 #include "gpups/types.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
 
 namespace gpups::cache {
 

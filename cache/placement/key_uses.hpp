@@ -11,7 +11,7 @@
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
 
 namespace gpups::cache {
 

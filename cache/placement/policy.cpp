@@ -8,10 +8,10 @@
 #include <string>
 
 #include "gpups/error.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/number_type.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {
 namespace {

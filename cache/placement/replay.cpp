@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -9,8 +9,8 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
 #include "comm/wire.hpp"
-#include "kernels/gather_elements.hpp"
-#include "kernels/upload.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/runtime/upload.hpp"
 
 namespace gpups::cache {
 

@@ -2,7 +2,7 @@
 #include "cache/protocol/collective_call.hpp"
 
 #include "comm/peer_text.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 namespace {

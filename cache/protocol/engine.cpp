@@ -8,8 +8,8 @@
 #include "cache/protocol/schema_check.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
-#include "kernels/memory_scope.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cache/wire/gradient_section.hpp"
-#include "kernels/count_entries.hpp"
-#include "kernels/gather_elements.hpp"
-#include "kernels/upload.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/runtime/upload.hpp"
+#include "kernels/sum/count_entries.hpp"
 
 namespace gpups::cache {
 namespace {

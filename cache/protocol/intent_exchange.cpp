@@ -8,8 +8,8 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/upload.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/upload.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "cache/wire/no_bad_row.hpp"
-#include "kernels/gather_elements.hpp"
-#include "kernels/replica_uses.hpp"
-#include "kernels/sum_gradients.hpp"
-#include "kernels/upload.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/replica_uses.hpp"
+#include "kernels/runtime/upload.hpp"
+#include "kernels/sum/sum_gradients.hpp"
 
 namespace gpups::cache {
 

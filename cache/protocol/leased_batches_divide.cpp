@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cache/protocol/leased_batches.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "kernels/gather_elements.hpp"
-#include "kernels/wire/list_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/list_rows.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -2,10 +2,10 @@
 #include "cache/protocol/moved_body.hpp"
 
 #include "cache/wire/received_sums.hpp"
-#include "kernels/number_matrix.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/update_rows.hpp"
-#include "kernels/wire/list_rows.hpp"
+#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {
 

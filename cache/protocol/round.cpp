@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 

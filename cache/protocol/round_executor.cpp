@@ -8,9 +8,9 @@
 
 #include "cache/protocol/countdown_callback.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
-#include "kernels/nvtx.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/nvtx.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

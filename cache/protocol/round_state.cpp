@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gpups/error.hpp"
-#include "kernels/gather_elements.hpp"
+#include "kernels/rows/gather_elements.hpp"
 
 namespace gpups::cache {
 

@@ -27,7 +27,7 @@
 #include "cache/protocol/value_body.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
-#include "kernels/host_reads.hpp"
+#include "kernels/runtime/host_reads.hpp"
 
 namespace gpups::cache {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/row_storage.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "kernels/upload.hpp"
+#include "kernels/runtime/upload.hpp"
 
 namespace gpups::cache {
 

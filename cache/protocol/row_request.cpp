@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/row_request.hpp"
 
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/require_memory.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/index/unique_keys.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups::cache {
 namespace {

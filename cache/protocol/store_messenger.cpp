@@ -6,7 +6,7 @@
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
-#include "kernels/memory_scope.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups::cache {
 namespace {

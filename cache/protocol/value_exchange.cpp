@@ -4,9 +4,9 @@
 #include <deque>
 #include <utility>
 
-#include "kernels/gather_elements.hpp"
-#include "kernels/number_matrix.hpp"
-#include "kernels/wire/list_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/number_matrix.hpp"
 
 namespace gpups::cache {
 

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-#include "kernels/check.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/find_pooled.hpp"
-#include "kernels/gather.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/hash_rows.hpp"
-#include "kernels/init_rows.hpp"
-#include "kernels/replica_uses.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/scatter.hpp"
-#include "kernels/update_lifecycle.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/pool/find_pooled.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/rows/gather.hpp"
+#include "kernels/rows/hash_rows.hpp"
+#include "kernels/rows/init_rows.hpp"
+#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/scatter.hpp"
+#include "kernels/rows/update_lifecycle.hpp"
 
 namespace gpups::cache {
 

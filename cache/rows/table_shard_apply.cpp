@@ -5,12 +5,12 @@
 
 #include "cache/rows/table_shard.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/merge_gradients.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/sum_and_update.hpp"
-#include "kernels/update_lifecycle.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/update_lifecycle.hpp"
+#include "kernels/sum/merge_gradients.hpp"
+#include "kernels/update/sum_and_update.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -3,13 +3,13 @@
 #include <type_traits>
 
 #include "cache/rows/table_shard.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/gather_elements.hpp"
-#include "kernels/permute_rows.hpp"
-#include "kernels/replica_uses.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/update_lifecycle.hpp"
-#include "kernels/wire/list_rows.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/update_lifecycle.hpp"
 
 namespace gpups::cache {
 namespace {

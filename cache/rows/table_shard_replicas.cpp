@@ -5,9 +5,9 @@
 #include <set>
 
 #include "cache/rows/table_shard.hpp"
-#include "kernels/columns.hpp"
-#include "kernels/replica_uses.hpp"
-#include "kernels/scatter.hpp"
+#include "kernels/rows/columns.hpp"
+#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/scatter.hpp"
 
 namespace gpups::cache {
 

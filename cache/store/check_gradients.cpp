@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "kernels/check.hpp"
-#include "kernels/check_row_numbers.hpp"
-#include "kernels/require_memory.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/index/check_row_numbers.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups::cache {
 

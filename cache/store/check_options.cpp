@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "cache/files/manifest.hpp"
-#include "kernels/check.hpp"
-#include "kernels/half.hpp"
-#include "kernels/number_type.hpp"
-#include "kernels/timeout.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/half.hpp"
+#include "kernels/base/timeout.hpp"
+#include "kernels/rows/number_type.hpp"
 
 namespace gpups::cache {
 namespace {

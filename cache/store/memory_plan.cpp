@@ -11,11 +11,11 @@
 #include "cache/placement/directory.hpp"
 #include "cache/placement/replica_leases.hpp"
 #include "cache/wire/key_dictionary.hpp"
-#include "kernels/key_index.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/row_storage.hpp"
-#include "kernels/update_rows.hpp"
-#include "kernels/value_storage.hpp"
+#include "kernels/index/key_index.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/row_storage.hpp"
+#include "kernels/rows/value_storage.hpp"
+#include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {
 namespace {

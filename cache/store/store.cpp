@@ -8,8 +8,8 @@
 #include "cache/store/memory_plan.hpp"
 #include "cache/store/store_impl.hpp"
 #include "comm/group/start_collective.hpp"
-#include "kernels/check.hpp"
-#include "kernels/stream_impl.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/stream_impl.hpp"
 
 namespace gpups {
 

@@ -7,9 +7,9 @@
 #include "cache/protocol/row_request.hpp"
 #include "cache/store/store_impl.hpp"
 #include "comm/peer_text.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/memory_scope.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups {
 namespace {

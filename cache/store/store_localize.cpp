@@ -8,7 +8,7 @@
 #include "cache/protocol/collective_call.hpp"
 #include "cache/protocol/row_request.hpp"
 #include "cache/store/store_impl.hpp"
-#include "kernels/memory_scope.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "cache/protocol/collective_call.hpp"
 #include "cache/store/store_impl.hpp"
-#include "kernels/check.hpp"
-#include "kernels/check_values.hpp"
-#include "kernels/memory_scope.hpp"
-#include "kernels/permute_rows.hpp"
-#include "kernels/require_memory.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/rows/check_values.hpp"
+#include "kernels/rows/permute_rows.hpp"
+#include "kernels/runtime/memory_scope.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups {
 namespace {

@@ -7,9 +7,9 @@
 #include "cache/files/export_file.hpp"
 #include "cache/files/manifest.hpp"
 #include "cache/store/store_impl.hpp"
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/require_memory.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups {
 namespace {

@@ -7,11 +7,11 @@
 #include "cache/batch/batch_pattern.hpp"
 #include "cache/store/check_gradients.hpp"
 #include "cache/store/store_impl.hpp"
-#include "kernels/check.hpp"
-#include "kernels/find_pooled.hpp"
-#include "kernels/memory_scope.hpp"
-#include "kernels/require_memory.hpp"
-#include "kernels/sum_and_update.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/pool/find_pooled.hpp"
+#include "kernels/runtime/memory_scope.hpp"
+#include "kernels/runtime/require_memory.hpp"
+#include "kernels/update/sum_and_update.hpp"
 
 namespace gpups {
 namespace {

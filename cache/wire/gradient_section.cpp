@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/wire/gradient_section.hpp"
 
-#include "kernels/assert.hpp"
-#include "kernels/wire/list_rows.hpp"
-#include "kernels/wire/select_above.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/rows/list_rows.hpp"
+#include "kernels/sparse/select_above.hpp"
 
 namespace gpups::cache {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::cache {
 

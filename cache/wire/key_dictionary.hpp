@@ -16,7 +16,7 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/second_chance_slots.hpp"
 #include "gpups/array.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
 
 namespace gpups::cache {
 

@@ -3,7 +3,7 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "comm/wire.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/index/unique_keys.hpp"
 
 namespace gpups::cache {
 namespace {

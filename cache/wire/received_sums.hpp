@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of packed integers (kernels/wire/packed_rows.hpp) from another rank.
+// Rows of packed integers (kernels/codec/packed_rows.hpp) from another rank.
 #pragma once
 
 #include <cstdint>
 
 #include "gpups/array.hpp"
-#include "kernels/wire/pack_sums.hpp"
+#include "kernels/codec/pack_sums.hpp"
 
 namespace gpups::cache {
 

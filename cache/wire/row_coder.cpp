@@ -7,13 +7,13 @@
 #include "cache/wire/no_bad_row.hpp"
 #include "cache/wire/received_sums.hpp"
 #include "cache/wire/row_format.hpp"
-#include "kernels/assert.hpp"
-#include "kernels/row_storage.hpp"
-#include "kernels/wire/dequantize_rows.hpp"
-#include "kernels/wire/extract_columns.hpp"
-#include "kernels/wire/quantize_sums.hpp"
-#include "kernels/wire/raw_sums.hpp"
-#include "kernels/wire/top_k_rows.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/codec/dequantize_rows.hpp"
+#include "kernels/codec/extract_columns.hpp"
+#include "kernels/codec/quantize_sums.hpp"
+#include "kernels/codec/raw_sums.hpp"
+#include "kernels/codec/top_k_rows.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 namespace {

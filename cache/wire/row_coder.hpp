@@ -9,8 +9,8 @@
 
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
-#include "kernels/wire/format.hpp"
-#include "kernels/wire/pack_sums.hpp"
+#include "kernels/codec/format.hpp"
+#include "kernels/codec/pack_sums.hpp"
 
 namespace gpups::cache {
 

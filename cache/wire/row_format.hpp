@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "gpups/table.hpp"
-#include "kernels/wire/format.hpp"
+#include "kernels/codec/format.hpp"
 
 namespace gpups::cache {
 

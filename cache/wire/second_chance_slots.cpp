@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::cache {
 namespace {

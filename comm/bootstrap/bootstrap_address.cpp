@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -16,7 +16,7 @@
 #include "comm/bootstrap/rank_info.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "comm/bootstrap/hmac.hpp"
 #include "comm/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "comm/peer_text.hpp"
-#include "kernels/check.hpp"
-#include "kernels/cuda_runtime.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/cuda_runtime.hpp"
 
 namespace gpups::comm {
 namespace {

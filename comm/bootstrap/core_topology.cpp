@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "comm/bootstrap/core_affinity.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 
 #if GPUPS_HAS_HWLOC
 #include <hwloc.h>

@@ -18,7 +18,7 @@
 #include "comm/bootstrap/socket.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -6,7 +6,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

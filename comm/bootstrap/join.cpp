@@ -4,7 +4,7 @@
 #include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/join_steps.hpp"
 #include "comm/bootstrap/pmix.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

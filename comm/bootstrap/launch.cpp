@@ -7,7 +7,7 @@
 #include <fstream>
 #include <utility>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

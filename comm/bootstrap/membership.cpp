@@ -2,7 +2,7 @@
 #include "comm/bootstrap/membership.hpp"
 
 #include "comm/wire.hpp"
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::comm {
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "comm/bootstrap/core_affinity.hpp"
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::comm {
 namespace {

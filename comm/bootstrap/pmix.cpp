@@ -2,8 +2,8 @@
 #include "comm/bootstrap/pmix.hpp"
 
 #include "comm/wire.hpp"
-#include "kernels/build_config.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/build_config.hpp"
+#include "kernels/base/check.hpp"
 
 #if GPUPS_HAS_PMIX
 #include <pmix.h>

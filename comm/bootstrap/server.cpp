@@ -13,7 +13,7 @@
 #include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/pending_connections.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

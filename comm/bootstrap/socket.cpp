@@ -17,7 +17,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/ucx/local_workers.hpp"
 #endif

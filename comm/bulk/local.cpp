@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "comm/bulk/transfer_matcher.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

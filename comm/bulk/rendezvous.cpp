@@ -7,7 +7,7 @@
 
 #include "comm/bulk/bulk_transport.hpp"
 #include "gpups/array.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 

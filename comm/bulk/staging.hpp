@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/pinned.hpp"
+#include "kernels/runtime/pinned.hpp"
 
 namespace gpups::comm {
 

@@ -20,7 +20,7 @@
 #include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
-#include "kernels/memory_scope.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -9,7 +9,7 @@
 #include "comm/collectives/sparse/streams.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/group/start_collective.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups {
 

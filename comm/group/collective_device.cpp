@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/collective_device.hpp"
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 

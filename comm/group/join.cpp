@@ -9,9 +9,9 @@
 #include "comm/bootstrap/join.hpp"
 #include "comm/bootstrap/launch.hpp"
 #include "comm/group/group_impl.hpp"
-#include "kernels/build_config.hpp"
-#include "kernels/check.hpp"
-#include "kernels/timeout.hpp"
+#include "kernels/base/build_config.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/timeout.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/group/process_group.hpp"
 #include "comm/ucx/header_mac.hpp"

@@ -8,7 +8,7 @@
 #include "comm/group/group_impl.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/arena.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/arena.hpp"
 
 namespace gpups::comm {
 

@@ -8,7 +8,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/group/group_impl.hpp"
-#include "kernels/require_memory.hpp"
+#include "kernels/runtime/require_memory.hpp"
 
 namespace gpups::comm {
 

@@ -10,7 +10,7 @@
 #include "comm/progress/wakeup_event.hpp"
 #include "comm/sim/progress_driver.hpp"
 #include "comm/transport/all_transports.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups {
 namespace comm {

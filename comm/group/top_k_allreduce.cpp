@@ -10,9 +10,9 @@
 #include "comm/collectives/topk/topk_allreduce.hpp"
 #include "comm/group/start_collective.hpp"
 #include "comm/group/top_k_state.hpp"
-#include "kernels/check.hpp"
-#include "kernels/wire/top_k_feedback.hpp"
-#include "kernels/wire/unit_values.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/sparse/top_k_feedback.hpp"
+#include "kernels/sparse/unit_values.hpp"
 
 namespace gpups {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gpups/types.hpp"
-#include "kernels/wire/top_k_feedback.hpp"
+#include "kernels/sparse/top_k_feedback.hpp"
 
 namespace gpups::comm {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "comm/progress/deadline.hpp"
-#include "kernels/check.hpp"
-#include "kernels/cuda_runtime.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/runtime/cuda_runtime.hpp"
 
 namespace gpups::comm {
 namespace {

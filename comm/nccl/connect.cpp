@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "comm/bootstrap/host_name.hpp"
-#include "kernels/build_config.hpp"
-#include "kernels/cuda_runtime.hpp"
+#include "kernels/base/build_config.hpp"
+#include "kernels/runtime/cuda_runtime.hpp"
 #if GPUPS_HAS_NCCL
 #include "comm/nccl/communicator.hpp"
 #endif

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "comm/onesided/window.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "comm/onesided/window.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

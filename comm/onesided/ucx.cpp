@@ -12,7 +12,7 @@
 #include "comm/bootstrap/host_name.hpp"
 #include "comm/onesided/window.hpp"
 #include "comm/wire.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/check.hpp"
-#include "kernels/checksum.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/checksum.hpp"
 
 namespace gpups::comm {
 

@@ -8,7 +8,7 @@
 #include "comm/peer_lost.hpp"
 #include "comm/transport/mailbox.hpp"
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "comm/progress/backoff.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

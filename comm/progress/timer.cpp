@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 

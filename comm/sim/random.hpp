@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::comm {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

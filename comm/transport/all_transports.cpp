@@ -2,7 +2,7 @@
 #include "comm/transport/all_transports.hpp"
 
 #include "comm/sim/network.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/ucx/local_workers.hpp"
 #endif

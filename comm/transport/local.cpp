@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "comm/transport/mailbox.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -10,7 +10,7 @@
 #include "comm/peer_text.hpp"
 #include "comm/progress/callback.hpp"
 #include "comm/transport/mailbox.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "comm/ucx/worker.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "comm/bulk/bulk_transport.hpp"
-#include "kernels/check.hpp"
-#include "kernels/checksum.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/checksum.hpp"
 
 namespace gpups::comm {
 namespace {

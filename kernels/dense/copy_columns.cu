@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/copy_columns.hpp"
 
-#include "kernels/assert.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

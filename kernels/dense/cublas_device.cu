@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gpups/error.hpp"
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::kernels {
 namespace {

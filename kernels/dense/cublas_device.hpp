@@ -12,9 +12,9 @@
 #include <map>
 
 #include "gpups/array.hpp"
-#include "kernels/cuda_runtime.hpp"
 #include "kernels/dense/product.hpp"
-#include "kernels/space.hpp"
+#include "kernels/runtime/cuda_runtime.hpp"
+#include "kernels/runtime/space.hpp"
 
 namespace gpups::kernels {
 

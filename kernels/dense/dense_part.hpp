@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/atomic.hpp"
+#include "kernels/base/atomic.hpp"
 #include "kernels/dense/update_dense.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/optimizer_steps.hpp"
-#include "kernels/row_columns.hpp"
+#include "kernels/runtime/launch.hpp"
+#include "kernels/update/optimizer_steps.hpp"
+#include "kernels/update/row_columns.hpp"
 
 namespace gpups::kernels {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/assert.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::kernels {
 

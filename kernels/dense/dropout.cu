@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "kernels/assert.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/philox.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/philox.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "kernels/base/store_wide.hpp"
 #include "kernels/dense/interact_pairs.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/store_wide.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/base/vector.hpp"
 #include "kernels/dense/interact_pairs.hpp"
-#include "kernels/vector.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

@@ -5,7 +5,7 @@
 
 #include "kernels/dense/cublas_device.hpp"
 #include "kernels/dense/linear.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

@@ -7,10 +7,10 @@
 
 #include <cstring>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/dense/linear.hpp"
 #include "kernels/dense/product.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 
 #if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP
 #error "this oneDNN was built without OpenMP, so it cannot be limited to one thread: install libdnnl-dev"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/logistic_loss.hpp"
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 #include "kernels/score/activation.hpp"
 
 namespace gpups::kernels {

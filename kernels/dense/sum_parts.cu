@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/assert.hpp"
-#include "kernels/atomic.hpp"
-#include "kernels/contribution.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/atomic.hpp"
+#include "kernels/base/contribution.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

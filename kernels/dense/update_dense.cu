@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "kernels/assert.hpp"
-#include "kernels/atomic.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/atomic.hpp"
 #include "kernels/dense/dense_part.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/optimizer_steps.hpp"
+#include "kernels/runtime/launch.hpp"
+#include "kernels/update/optimizer_steps.hpp"
 
 namespace gpups::kernels {
 

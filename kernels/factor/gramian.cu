@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/factor/gramian.hpp"
 
-#include "kernels/assert.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/vector.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/vector.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/factor/rating_errors.hpp"
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 #include "kernels/factor/rating_errors_host.hpp"
 #include "kernels/score/activation.hpp"
 

@@ -7,9 +7,10 @@
 
 #include <algorithm>
 
+#include "kernels/base/vector.hpp"
 #include "kernels/factor/rating_errors.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/types.hpp"
-#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/factor/solve_rows.hpp"
 
-#include "kernels/assert.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/base/vector.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/activation.hpp"
-#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

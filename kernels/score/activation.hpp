@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/launch.hpp"
+#include "kernels/base/vector.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/types.hpp"
-#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

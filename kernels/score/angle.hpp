@@ -3,7 +3,7 @@
 // for angles up to 1000, and grow with larger angles.
 #pragma once
 
-#include "kernels/vector.hpp"
+#include "kernels/base/vector.hpp"
 
 namespace gpups::kernels {
 

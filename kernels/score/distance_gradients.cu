@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/distance_gradients.hpp"
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 #include "kernels/score/distance_gradients_host.hpp"
 #include "kernels/score/distance_triple.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/distance_rows.hpp"
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 #ifdef __CUDACC__
 #include "kernels/score/pair_rows_device.hpp"
 #else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/draw_negatives.hpp"
 
-#include "kernels/launch.hpp"
-#include "kernels/philox.hpp"
+#include "kernels/base/philox.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

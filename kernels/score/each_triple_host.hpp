@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/step_triples.hpp"
 
 namespace gpups::kernels {

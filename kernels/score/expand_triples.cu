@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/expand_triples.hpp"
 
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
 

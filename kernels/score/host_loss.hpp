@@ -4,8 +4,8 @@
 
 #ifndef __CUDACC__
 
+#include "kernels/base/vector.hpp"
 #include "kernels/score/triple_math.hpp"
-#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

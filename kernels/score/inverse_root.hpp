@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/vector.hpp"
+#include "kernels/base/vector.hpp"
 
 namespace gpups::kernels {
 

@@ -3,7 +3,7 @@
 // they are in the first-level cache. Includes scratch rows, so the bound may be larger than all sources.
 #pragma once
 
-#include "kernels/max_abs.hpp"
+#include "kernels/base/max_abs.hpp"
 #include "kernels/score/step_triples.hpp"
 
 namespace gpups::kernels {

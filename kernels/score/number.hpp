@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-#include "kernels/launch.hpp"
+#include "kernels/base/vector.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/types.hpp"
-#include "kernels/vector.hpp"
 
 namespace gpups::kernels {
 

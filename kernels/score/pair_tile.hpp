@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "kernels/launch.hpp"
+#include "kernels/base/store_wide.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/pairs.hpp"
-#include "kernels/store_wide.hpp"
 
 namespace gpups::kernels {
 

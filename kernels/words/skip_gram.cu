@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/words/skip_gram.hpp"
 
-#include "kernels/assert.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/score/activation.hpp"
 #include "kernels/words/skip_gram_host.hpp"
 

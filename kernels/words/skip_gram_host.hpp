@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/base/vector.hpp"
 #include "kernels/score/activation.hpp"
 #include "kernels/score/host_loss.hpp"
-#include "kernels/vector.hpp"
 #include "kernels/words/skip_gram.hpp"
 
 namespace gpups::kernels {

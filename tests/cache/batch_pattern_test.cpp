@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "gpups/gpups.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/on_devices.hpp"
 
 namespace gpups::test {

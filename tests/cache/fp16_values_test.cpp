@@ -8,7 +8,7 @@
 #include <random>
 
 #include "gpups/gpups.hpp"
-#include "kernels/half.hpp"
+#include "kernels/base/half.hpp"
 #include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/hash.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/index/unique_keys.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 

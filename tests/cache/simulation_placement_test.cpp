@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/temporary_folder.hpp"

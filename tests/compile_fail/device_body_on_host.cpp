@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code from the host compiler cannot launch device work; only nvcc compiles launches.
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 
 void call(gpups::kernels::HostExec host, gpups::kernels::DeviceExec device) {
 #ifdef WRONG

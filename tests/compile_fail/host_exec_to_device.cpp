@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function for the device does not accept the execution object of the host.
-#include "kernels/launch.hpp"
+#include "kernels/runtime/launch.hpp"
 
 void run_on_device(gpups::kernels::DeviceExec);
 

@@ -10,7 +10,7 @@
 #include "gpups/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/support/click_checksums.hpp"
-#include "trainer/click/samples.hpp"
+#include "trainer/tasks/click/samples.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace gpups;

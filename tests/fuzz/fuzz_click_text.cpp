@@ -10,9 +10,9 @@
 
 #include "gpups/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
-#include "trainer/click/block.hpp"
-#include "trainer/click/sample_storage.hpp"
-#include "trainer/click/samples.hpp"
+#include "trainer/tasks/click/block.hpp"
+#include "trainer/tasks/click/sample_storage.hpp"
+#include "trainer/tasks/click/samples.hpp"
 
 namespace gpups::fuzz {
 namespace {

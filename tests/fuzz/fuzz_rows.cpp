@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cache/wire/key_dictionary.hpp"
-#include "kernels/wire/pack_sums.hpp"
+#include "kernels/codec/pack_sums.hpp"
 #include "tests/fuzz/script.hpp"
 
 namespace gpups::fuzz {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 
 namespace {
 

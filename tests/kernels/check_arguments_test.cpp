@@ -8,10 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/check_row_numbers.hpp"
-#include "kernels/check_values.hpp"
-#include "kernels/half.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/base/half.hpp"
+#include "kernels/index/check_row_numbers.hpp"
+#include "kernels/rows/check_values.hpp"
+#include "kernels/rows/row_storage.hpp"
 #include "tests/support/on_devices.hpp"
 
 namespace gpups::kernels {

@@ -5,9 +5,8 @@ in the folders that they belong to.
 
     include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
 
-and in cache
-
-    wire  <-  files, rows  <-  feedback  <-  batch  <-  protocol  <-  checkpoint  <-  store
+The rooms of kernels, cache and trainer, which are their folders, have an order too: see ROOMS. A folder within a room
+belongs to the room.
 
 usage: layers.py FOLDER    of the repository
 """
@@ -30,13 +29,20 @@ MAY_INCLUDE = {
     "bench": ALL - {"tools"},
     "examples": {"gpups"},
 }
-# The rooms of cache, from left to right.
-ROOMS = ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store")
+# The rooms of a folder, from left to right.
+ROOMS = {
+    "kernels": ("base", "runtime", "rows", "index", "codec", "sparse", "sum", "update", "pool", "score", "dense",
+                "factor", "words"),
+    "cache": ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store"),
+    "trainer": ("base", "input", "dense", "config", "placement", "batches", "accounts", "saved", "tasks", "step", "run",
+                "report", "trials", "doctor"),
+}
 CUDA_HEADER = re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nvtx3/|cublas|curand)")
 CUDA_WORD = re.compile(r"\b(__CUDACC__|__global__|__device__|__host__|__shared__|__CUDA_ARCH__|cuda[A-Z]\w*)\b")
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+LAUNCHES = "kernels/runtime/launch.hpp"
 
 
 def without_comments(text):
@@ -47,8 +53,19 @@ def without_strings(text):
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
 
 
-def goes_left(room, included):
-    return room in ROOMS and included in ROOMS and ROOMS.index(included) <= ROOMS.index(room)
+def room_problem(path, quoted):
+    """Returns what is wrong with the rooms of the file `path` and of the header that it includes, or None."""
+    top = path.parts[0]
+    order = ROOMS[top]
+    rooms = [parts[1] if len(parts) > 2 else None for parts in (path.parts, quoted.split("/"))]
+    for file, room in zip((path.as_posix(), quoted), rooms):
+        if room not in order:
+            return (f"{file} is in no room of {top} (the order of rooms cannot be checked): "
+                    f"the rooms are {', '.join(order)}")
+    if order.index(rooms[1]) > order.index(rooms[0]):
+        return (f"{rooms[0]} includes {quoted} (a room of {top} includes only those to its left): "
+                f"the order is {', '.join(order)}")
+    return None
 
 
 def problems_of(path, text):
@@ -67,19 +84,19 @@ def problems_of(path, text):
         elif quoted and folder not in MAY_INCLUDE[top]:
             yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
                    f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
-        elif folder == top == "cache" and not goes_left(path.parts[1], quoted.split("/")[1]):
-            yield (f"{path}:{line}: {path.parts[1]} includes {quoted} (a room of cache includes only those to its "
-                   f"left): the order is {', '.join(ROOMS)}")
+        elif folder == top and top in ROOMS and (problem := room_problem(path, quoted)):
+            yield f"{path}:{line}: {problem}"
         elif angled and top == "include" and not STANDARD_HEADER.match(angled):
             yield (f"{path}:{line}: <{angled}> in a public header (an application would need that library too): "
                    "include it in a .cpp file")
         elif angled and not uses_cuda and CUDA_HEADER.match(angled):
             yield f"{path}:{line}: <{angled}> outside kernels (only kernels/ uses CUDA): call a kernel"
         elif angled and top not in ("kernels", "bench") and re.match(r"(tbb|oneapi)/", angled):
-            yield f"{path}:{line}: <{angled}> outside kernels (work is split by Arena only): use kernels/arena.hpp"
+            yield (f"{path}:{line}: <{angled}> outside kernels (work is split by Arena only): "
+                   "use kernels/runtime/arena.hpp")
     for number, line in enumerate(without_strings(code).splitlines(), 1):
-        if "<<<" in line and path.as_posix() != "kernels/launch.hpp" and path.parts[:2] != ("tests", "emulator"):
-            yield f"{path}:{number}: a launch outside kernels/launch.hpp (no other file may launch): use each()"
+        if "<<<" in line and path.as_posix() != LAUNCHES and path.parts[:2] != ("tests", "emulator"):
+            yield f"{path}:{number}: a launch outside {LAUNCHES} (no other file may launch): use each()"
         word = CUDA_WORD.search(line)
         if word and not uses_cuda:
             yield f"{path}:{number}: {word.group(0)} outside kernels (only kernels/ uses CUDA): call a kernel"

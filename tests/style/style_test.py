@@ -19,15 +19,16 @@ class Layers(unittest.TestCase):
     def test_accepts(self):
         for path, text in [
                 ("include/gpups/a.hpp", '#include <vector>\n#include "gpups/b.hpp"\n// a cudaStream_t\n'),
-                ("kernels/a.cu", '#include <cub/cub.cuh>\n#include "kernels/launch.hpp"\n__device__ int x;\n'),
-                ("kernels/launch.hpp", "body<<<1, 2>>>(n);\n"),
-                ("trainer/graph/model/a.cpp", '#include "trainer/graph/model.hpp"\n#include "kernels/gather.hpp"\n'),
+                ("kernels/rows/a.cu", '#include <cub/cub.cuh>\n#include "kernels/runtime/launch.hpp"\n__device__ int x;\n'),
+                ("kernels/runtime/launch.hpp", "body<<<1, 2>>>(n);\n"),
+                ("trainer/tasks/graph/model/a.cpp",
+                 '#include "trainer/tasks/graph/model.hpp"\n#include "kernels/rows/gather.hpp"\n'),
                 ("comm/a.cpp", 'auto text = "a <<< b";\n')]:
             self.assertEqual(found(layers, path, text), 0, path)
 
     def test_reports(self):
         for path, text in [
-                ("include/gpups/a.hpp", '#include "kernels/gather.hpp"\n'),
+                ("include/gpups/a.hpp", '#include "kernels/rows/gather.hpp"\n'),
                 ("include/gpups/a.hpp", "#include <fmt/core.h>\n"),
                 ("include/gpups/a.hpp", "#include <cuda_runtime.h>\n"),
                 ("kernels/a.cu", '#include "comm/wire.hpp"\n'),
@@ -38,8 +39,12 @@ class Layers(unittest.TestCase):
                 ("cache/a.cpp", "#include <thrust/sort.h>\n"),
                 ("cache/a.cpp", "#include <tbb/parallel_for.h>\n"),
                 ("cache/a.cpp", "cudaFree(p);\n"),
+                ("kernels/base/a.hpp", '#include "kernels/runtime/launch.hpp"\n'),
+                ("kernels/a.hpp", '#include "kernels/base/half.hpp"\n'),
                 ("trainer/a.cpp", '#include "cache/protocol/round.hpp"\n'),
-                ("examples/a/main.cpp", '#include "kernels/gather.hpp"\n'),
+                ("trainer/config/a.cpp", '#include "trainer/tasks/task.hpp"\n'),
+                ("trainer/run/a.cpp", '#include "trainer/other/a.hpp"\n'),
+                ("examples/a/main.cpp", '#include "kernels/rows/gather.hpp"\n'),
                 ("tests/a_test.cpp", '#include "oracle.hpp"\n')]:
             self.assertEqual(found(layers, path, text), 1, text)
 

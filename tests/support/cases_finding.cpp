@@ -5,12 +5,12 @@
 #include <memory>
 #include <set>
 
-#include "kernels/assign_slots.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/key_index.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/select_rows.hpp"
-#include "kernels/unique_keys.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/index/key_index.hpp"
+#include "kernels/index/unique_keys.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/select_rows.hpp"
+#include "kernels/sum/assign_slots.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "kernels/merge_gradients.hpp"
-#include "kernels/wire/pack_sums.hpp"
+#include "kernels/codec/pack_sums.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/find_pooled.hpp"
-#include "kernels/key_index.hpp"
+#include "kernels/index/key_index.hpp"
+#include "kernels/pool/find_pooled.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

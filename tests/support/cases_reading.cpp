@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 
-#include "kernels/gather.hpp"
-#include "kernels/gather_pooled.hpp"
-#include "kernels/hash_rows.hpp"
-#include "kernels/init_rows.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/scatter.hpp"
+#include "kernels/pool/gather_pooled.hpp"
+#include "kernels/rows/gather.hpp"
+#include "kernels/rows/hash_rows.hpp"
+#include "kernels/rows/init_rows.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/scatter.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <memory>
 
-#include "kernels/wire/accumulate_residual.hpp"
-#include "kernels/wire/changed_rows_of_mirrors.hpp"
+#include "kernels/codec/accumulate_residual.hpp"
+#include "kernels/codec/changed_rows_of_mirrors.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

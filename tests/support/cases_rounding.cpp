@@ -5,12 +5,12 @@
 #include <cmath>
 #include <memory>
 
-#include "kernels/init_rows.hpp"
-#include "kernels/number_type.hpp"
-#include "kernels/philox.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/scatter.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/base/philox.hpp"
+#include "kernels/rows/init_rows.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/scatter.hpp"
+#include "kernels/update/update_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

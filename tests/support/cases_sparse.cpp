@@ -4,9 +4,9 @@
 #include <limits>
 #include <memory>
 
-#include "kernels/wire/select_above.hpp"
-#include "kernels/wire/top_k.hpp"
-#include "kernels/wire/top_k_rows.hpp"
+#include "kernels/codec/top_k_rows.hpp"
+#include "kernels/sparse/select_above.hpp"
+#include "kernels/sparse/top_k.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/add_elements.hpp"
-#include "kernels/sum_arrays.hpp"
-#include "kernels/wire/pack_words.hpp"
+#include "kernels/sparse/add_elements.hpp"
+#include "kernels/sparse/pack_words.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

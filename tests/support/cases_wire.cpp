@@ -2,9 +2,9 @@
 // Cases of kernels that quantize rows for the wire and dequantize them.
 #include <memory>
 
-#include "kernels/wire/dequantize_rows.hpp"
-#include "kernels/wire/quantize_rows.hpp"
-#include "kernels/wire/quantize_sums.hpp"
+#include "kernels/codec/dequantize_rows.hpp"
+#include "kernels/codec/quantize_rows.hpp"
+#include "kernels/codec/quantize_sums.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

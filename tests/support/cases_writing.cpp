@@ -2,10 +2,10 @@
 // Cases of kernels that sum gradients and apply them.
 #include <memory>
 
-#include "kernels/add_words.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/sum_gradients.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/sparse/add_words.hpp"
+#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/update/update_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "kernels/checksum.hpp"
-#include "trainer/click/binary_format.hpp"
+#include "kernels/base/checksum.hpp"
+#include "trainer/tasks/click/binary_format.hpp"
 
 namespace gpups::test {
 

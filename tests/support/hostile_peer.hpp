@@ -14,7 +14,7 @@
 #include "cache/wire/key_coding.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/raw_peer.hpp"
 
 namespace gpups::test {

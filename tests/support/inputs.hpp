@@ -8,7 +8,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
-#include "kernels/row_storage.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::test {
 

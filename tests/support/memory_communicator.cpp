@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gpups/error.hpp"
-#include "kernels/sum_arrays.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 
 namespace gpups::test {
 

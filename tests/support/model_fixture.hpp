@@ -8,7 +8,7 @@
 
 #include "tests/support/model_oracle.hpp"
 #include "tests/support/on_devices.hpp"
-#include "trainer/graph/model/bilinear.hpp"
+#include "trainer/tasks/graph/model/bilinear.hpp"
 
 namespace gpups::test {
 

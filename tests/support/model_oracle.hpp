@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "trainer/graph/model.hpp"
+#include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::test {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <numbers>
 
-#include "kernels/philox.hpp"
+#include "kernels/base/philox.hpp"
 
 namespace gpups::test {
 

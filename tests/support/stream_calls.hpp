@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "kernels/stream_impl.hpp"
+#include "kernels/runtime/stream_impl.hpp"
 
 namespace gpups::test {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/wire/format.hpp"
+#include "kernels/codec/format.hpp"
 
 namespace gpups::test {
 

@@ -5,7 +5,7 @@
 #include "comm/bootstrap/core_affinity.hpp"
 #include "gpups/device.hpp"
 #include "gpups/error.hpp"
-#include "kernels/cuda_runtime.hpp"
+#include "kernels/runtime/cuda_runtime.hpp"
 #include "tools/doctor/facts.hpp"
 
 namespace gpups::tools {

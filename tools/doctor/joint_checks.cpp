@@ -13,9 +13,9 @@
 #include "comm/transport/control_channel.hpp"
 #include "tools/doctor/compare.hpp"
 #include "tools/standard_streams.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/doctor/checks.hpp"
 #include "trainer/doctor/report.hpp"
-#include "trainer/progress_reporter.hpp"
 
 namespace gpups::tools {
 namespace {

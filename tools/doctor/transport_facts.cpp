@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transports and devices of UCX on this machine, read through its lower interface (UCT): the upper one (UCP) only
 // logs them.
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #include "tools/doctor/facts.hpp"
-#include "trainer/versions.hpp"
+#include "trainer/base/versions.hpp"
 
 #if GPUPS_HAS_UCX
 #include <fmt/format.h>

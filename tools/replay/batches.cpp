@@ -5,9 +5,9 @@
 #include <random>
 #include <utility>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/base/zipf.hpp"
 #include "trainer/placement/trace_reader.hpp"
-#include "trainer/zipf.hpp"
 
 namespace gpups::tools {
 namespace {

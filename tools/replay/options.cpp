@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gpups/placement.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::tools {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gpups/placement.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tools/replay/batches.hpp"
 #include "tools/replay/options.hpp"
 #include "tools/replay/replayed_run.hpp"

@@ -7,7 +7,7 @@
 #include "cache/placement/key_uses.hpp"
 #include "cache/store/memory_plan.hpp"
 #include "gpups/store.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::tools {
 namespace {

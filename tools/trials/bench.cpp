@@ -12,13 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/trials/trial_process.hpp"
-#include "trainer/atomic_folder.hpp"
-#include "trainer/progress_reporter.hpp"
-#include "trainer/run_folder_lock.hpp"
-#include "trainer/stop_signals.hpp"
+#include "trainer/base/atomic_folder.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/base/stop_signals.hpp"
+#include "trainer/saved/run_folder_lock.hpp"
 #include "trainer/trials/bench_plan.hpp"
 
 namespace gpups::tools {

@@ -15,9 +15,9 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/check.hpp"
-#include "trainer/run_folder.hpp"
-#include "trainer/run_folder_lock.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/saved/run_folder.hpp"
+#include "trainer/saved/run_folder_lock.hpp"
 
 namespace gpups::tools {
 namespace {

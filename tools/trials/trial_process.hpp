@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 
 namespace gpups::tools {
 

@@ -2,8 +2,8 @@
 // Checks that each rank of a machine has its own cores and GPU.
 #include <fmt/format.h>
 
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 

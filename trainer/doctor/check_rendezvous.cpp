@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {

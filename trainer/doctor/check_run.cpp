@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 

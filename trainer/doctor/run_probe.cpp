@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "gpups/gpups.hpp"
-#include "trainer/model_shape.hpp"
-#include "trainer/progress_reporter.hpp"
-#include "trainer/session.hpp"
-#include "trainer/task.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/run/session.hpp"
+#include "trainer/tasks/model_shape.hpp"
+#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 #include "trainer/doctor/facts.hpp"
-#include "trainer/run_folder_lock.hpp"
+#include "trainer/saved/run_folder_lock.hpp"
 
 namespace gpups::trainer {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "trainer/base/random.hpp"
 #include "trainer/placement/bisection.hpp"
 #include "trainer/placement/coarsen.hpp"
-#include "trainer/random.hpp"
 
 namespace gpups::trainer {
 namespace {

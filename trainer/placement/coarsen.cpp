@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "trainer/random.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::trainer {
 

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
+#include "trainer/base/random.hpp"
 #include "trainer/placement/bisect.hpp"
 #include "trainer/placement/weighted_graph.hpp"
-#include "trainer/random.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/assert.hpp"
+#include "kernels/base/assert.hpp"
 #include "trainer/placement/microbatch_range.hpp"
 
 namespace gpups::trainer {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "kernels/check.hpp"
-#include "kernels/hash.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::trainer {
 namespace {

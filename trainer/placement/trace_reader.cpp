@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/check.hpp"
-#include "kernels/checksum.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/checksum.hpp"
 
 namespace gpups::trainer {
 namespace {

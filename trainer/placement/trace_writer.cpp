@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/check.hpp"
-#include "kernels/checksum.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/checksum.hpp"
 
 namespace gpups::trainer {
 

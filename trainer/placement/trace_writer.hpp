@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gpups/gpups.hpp"
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 #include "trainer/placement/trace_format.hpp"
 
 namespace gpups::trainer {

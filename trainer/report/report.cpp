@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "trainer/report/page_section.hpp"
 #include "trainer/report/page_style.hpp"
 #include "trainer/report/svg.hpp"

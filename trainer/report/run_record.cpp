@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "kernels/check.hpp"
-#include "trainer/run_folder_lock.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/saved/run_folder_lock.hpp"
 
 namespace gpups::trainer::report {
 namespace {

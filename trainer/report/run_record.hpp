@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 
 namespace gpups::trainer::report {
 

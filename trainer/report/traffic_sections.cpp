@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "trainer/report/page_section.hpp"
 #include "trainer/report/plots.hpp"
 #include "trainer/report/svg.hpp"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "trainer/edit_distance.hpp"
+#include "trainer/base/edit_distance.hpp"
 #include "trainer/trials/toml_file.hpp"
 
 namespace gpups::trainer {

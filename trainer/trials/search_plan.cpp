@@ -7,10 +7,10 @@
 #include <cmath>
 #include <variant>
 
-#include "kernels/check.hpp"
-#include "trainer/config_fields.hpp"
-#include "trainer/edit_distance.hpp"
-#include "trainer/random.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
+#include "trainer/base/random.hpp"
+#include "trainer/config/config_fields.hpp"
 #include "trainer/trials/toml_file.hpp"
 
 namespace gpups::trainer {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config.hpp"
+#include "trainer/config/config.hpp"
 
 namespace gpups::trainer {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "kernels/check.hpp"
-#include "trainer/run_folder.hpp"
+#include "kernels/base/check.hpp"
+#include "trainer/saved/run_folder.hpp"
 
 namespace gpups::trainer {
 namespace {

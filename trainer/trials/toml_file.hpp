@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::trainer {
 

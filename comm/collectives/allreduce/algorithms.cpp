@@ -8,7 +8,7 @@
 
 #include "comm/collectives/selection/select_algorithm.hpp"
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups {
 namespace comm {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/check.hpp"
-#include "kernels/wire/pack_words.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/sparse/pack_words.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs integers into one message, in the fewest whole bytes for each block: first one byte with the width of each
-// block, then the blocks. See kernels/wire/pack_words.hpp.
+// block, then the blocks. See kernels/sparse/pack_words.hpp.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/dense.hpp"
-#include "kernels/sum_arrays.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 
 namespace gpups::comm {
 namespace {

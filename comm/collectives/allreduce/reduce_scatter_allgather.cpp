@@ -5,7 +5,7 @@
 
 #include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/slices.hpp"
-#include "kernels/sum_arrays.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/hash.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -7,12 +7,12 @@
 #include "comm/collectives/allgather_number.hpp"
 #include "comm/collectives/selection/link_costs.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
-#include "kernels/hash.hpp"
-#include "kernels/sum_arrays.hpp"
-#include "kernels/wire/buckets.hpp"
-#include "kernels/wire/encode_stream.hpp"
-#include "kernels/wire/quantize_buckets.hpp"
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/codec/buckets.hpp"
+#include "kernels/codec/quantize_buckets.hpp"
+#include "kernels/sparse/encode_stream.hpp"
+#include "kernels/sparse/sum_streams.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 
 namespace gpups::comm {
 namespace {

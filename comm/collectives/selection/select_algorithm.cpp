@@ -11,7 +11,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kFloatBytes = 4, kBlock = 65536, kBlockBytes = 4;  // the last two: kernels/wire/stream_format.hpp
+constexpr double kFloatBytes = 4, kBlock = 65536, kBlockBytes = 4;  // the last two: kernels/sparse/stream_format.hpp
 constexpr double kHalf = 0.2;  // cost of converting a number to 16 bits, as a fraction of code_s; measured
 
 // Returns the bytes of a sparse stream that has `count` elements at random positions of a range of `size` elements,

@@ -17,7 +17,7 @@
 #include <memory>
 
 #include "comm/collectives/sparse/streams.hpp"
-#include "kernels/wire/format.hpp"
+#include "kernels/codec/format.hpp"
 
 namespace gpups::comm {
 

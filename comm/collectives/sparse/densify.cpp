@@ -3,9 +3,9 @@
 
 #include "comm/collectives/sparse/sparse.hpp"
 #include "comm/collectives/sparse/streams.hpp"
-#include "kernels/add_elements.hpp"
-#include "kernels/wire/encode_stream.hpp"
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/sparse/add_elements.hpp"
+#include "kernels/sparse/encode_stream.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 
 namespace gpups::comm {
 namespace {

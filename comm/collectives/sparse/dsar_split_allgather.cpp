@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/exchange_streams.hpp"
-#include "kernels/wire/buckets.hpp"
-#include "kernels/wire/quantize_buckets.hpp"
+#include "kernels/codec/buckets.hpp"
+#include "kernels/codec/quantize_buckets.hpp"
 
 namespace gpups::comm {
 namespace {

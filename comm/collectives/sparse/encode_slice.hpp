@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/collectives/sparse/algorithms.hpp"
-#include "kernels/wire/encode_stream.hpp"
+#include "kernels/sparse/encode_stream.hpp"
 
 namespace gpups::comm {
 

@@ -4,7 +4,7 @@
 
 #include "comm/collectives/sparse/algorithms.hpp"
 #include "comm/collectives/sparse/sparse.hpp"
-#include "kernels/wire/format.hpp"
+#include "kernels/codec/format.hpp"
 
 namespace gpups::comm {
 
@@ -25,7 +25,7 @@ static_assert(wire_format(WireFormat::kInt4) == kernels::Format::kInt4);
 static_assert(wire_format(WireFormat::kInt2) == kernels::Format::kInt2);
 
 // Returns whether the largest error of numbers in `format` is nowhere larger than that in the `other` format, by the
-// errors in kernels/wire/format.hpp. A bfloat16 loses less of each number than a format with scales loses of the
+// errors in kernels/codec/format.hpp. A bfloat16 loses less of each number than a format with scales loses of the
 // largest number of its block. A half replaces no other format, because it cuts off large numbers and has few digits of
 // small ones. A format with scales replaces no other one either, because algorithms have different blocks.
 constexpr bool is_as_exact(WireFormat format, WireFormat other) {

@@ -11,7 +11,7 @@
 #include "comm/collectives/co_task.hpp"
 #include "comm/collectives/communicator.hpp"
 #include "comm/collectives/slices.hpp"
-#include "kernels/wire/sum_streams.hpp"
+#include "kernels/sparse/sum_streams.hpp"
 
 namespace gpups::comm {
 

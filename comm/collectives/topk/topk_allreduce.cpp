@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/integer_allreduce.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups {
 namespace comm {

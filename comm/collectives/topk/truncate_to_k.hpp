@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "kernels/assert.hpp"
-#include "kernels/wire/sum_streams.hpp"
-#include "kernels/wire/top_k.hpp"
-#include "kernels/wire/unit_values.hpp"
+#include "kernels/base/assert.hpp"
+#include "kernels/sparse/sum_streams.hpp"
+#include "kernels/sparse/top_k.hpp"
+#include "kernels/sparse/unit_values.hpp"
 
 namespace gpups::comm {
 

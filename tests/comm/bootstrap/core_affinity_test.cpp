@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels/arena.hpp"
+#include "kernels/runtime/arena.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::comm {

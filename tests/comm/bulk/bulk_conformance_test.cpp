@@ -14,7 +14,7 @@
 #include "comm/bulk/all_bulk_transports.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "tests/support/bulk_routes.hpp"
 #endif

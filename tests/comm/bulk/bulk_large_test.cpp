@@ -12,8 +12,8 @@
 
 #include "comm/bulk/all_bulk_transports.hpp"
 #include "gpups/array.hpp"
-#include "kernels/build_config.hpp"
-#include "kernels/host_memory.hpp"
+#include "kernels/base/build_config.hpp"
+#include "kernels/runtime/host_memory.hpp"
 #if GPUPS_HAS_UCX
 #include "tests/support/bulk_routes.hpp"
 #endif

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "gpups/gpups.hpp"
-#include "kernels/host_memory.hpp"
+#include "kernels/runtime/host_memory.hpp"
 
 namespace gpups::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "comm/group/thread_group.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/float_allreduce_workload.hpp"
 #if GPUPS_HAS_UCX

@@ -12,7 +12,7 @@
 #include "comm/group/group_impl.hpp"
 #include "comm/nccl/connect.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/build_config.hpp"
+#include "kernels/base/build_config.hpp"
 #include "tests/support/float_allreduce_workload.hpp"
 #include "tests/support/rank_processes.hpp"
 #if GPUPS_HAS_NCCL

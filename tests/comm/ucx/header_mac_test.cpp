@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/checksum.hpp"
+#include "kernels/base/checksum.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -15,7 +15,7 @@
 #include "comm/transport/all_transports.hpp"
 #include "comm/ucx/worker.hpp"
 #include "gpups/error.hpp"
-#include "kernels/checksum.hpp"
+#include "kernels/base/checksum.hpp"
 #include "tests/comm/ucx/foreign_process.hpp"
 
 namespace gpups::test {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/contribution.hpp"
+#include "kernels/base/contribution.hpp"
 #include "kernels/dense/dense_units.hpp"
 #include "kernels/dense/sum_parts.hpp"
 #include "kernels/dense/update_dense.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/trainer/synthetic_graph.hpp"
+#include "tests/trainer/run/synthetic_graph.hpp"
 #include "trainer/doctor/report.hpp"
 #include "trainer/doctor/run_probe.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpups/device.hpp"
-#include "tests/trainer/train_fixture.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
 
 namespace gpups::trainer {
 namespace {

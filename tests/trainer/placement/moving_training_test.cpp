@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/trainer/click/click_train_fixture.hpp"
-#include "tests/trainer/train_fixture.hpp"
-#include "trainer/random.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
+#include "tests/trainer/tasks/click/click_train_fixture.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::trainer {
 namespace {

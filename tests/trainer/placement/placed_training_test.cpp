@@ -5,8 +5,8 @@
 #include <set>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/trainer/train_fixture.hpp"
-#include "trainer/random.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "tests/trainer/placement/planted_graph.hpp"
-#include "trainer/batch_sampler.hpp"
-#include "trainer/graph/model.hpp"
+#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/placement/microbatch_range.hpp"
+#include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -2,8 +2,8 @@
 // A bigraph with planted communities: most samples read rows of one community only.
 #pragma once
 
+#include "trainer/base/random.hpp"
 #include "trainer/placement/placement.hpp"
-#include "trainer/random.hpp"
 
 namespace gpups::test {
 

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "cache/placement/replay.hpp"
-#include "kernels/row_lifecycle.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/update/update_rows.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/trainer/train_fixture.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/placement/trace_reader.hpp"
 
 namespace gpups::trainer {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/trainer/train_fixture.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/report/axis.hpp"
 #include "trainer/report/intervals.hpp"
 #include "trainer/report/svg.hpp"

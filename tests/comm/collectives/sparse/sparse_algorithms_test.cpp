@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "comm/peer_lost.hpp"
-#include "kernels/wire/encode_stream.hpp"
+#include "kernels/sparse/encode_stream.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Top-k SGD with error feedback: nothing is lost over any number of steps and ranks, and the number of elements sent
 // follows the density.
-#include "kernels/wire/top_k_feedback.hpp"
+#include "kernels/sparse/top_k_feedback.hpp"
 
 #include <gtest/gtest.h>
 

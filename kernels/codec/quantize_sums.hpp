@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantizes rows of exact sums. Residuals are integers too, so nothing is ever lost: decoded units + new residual =
+// sums + old residual, exactly. Reads 16 and writes 8 bytes per element, and writes the codes.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "kernels/codec/format.hpp"
+
+namespace gpups::kernels {
+
+// Encodes t = sums + residual, and sets residual = t - decoded units. A unit is 2^grid_log2. Formats with a scale have
+// a whole number of units as scale; the others encode the value, float(t * 2^grid_log2). Errors are those of the
+// format, times at most 1 + 2^-12, plus half a unit (one unit with stochastic rounding); that of a float is 2^-24 |x|.
+// Integer formats have no error if all magnitudes of a row, in units, are at most the largest integer of the format.
+struct QuantizeSums {
+  MatrixView<std::int64_t const> sums;  // (n, dim), or without rows: t = residual
+  MatrixView<std::int64_t> residual;    // (n, dim), the same stride
+  WireRows wire;                        // n rows of the same dim
+  int grid_log2;                        // at most 0
+  // (1), kNoRow before the call. The call sets it to the smallest row with a t outside of -2^62 .. 2^62; codes and
+  // residuals of such rows are undefined.
+  View<std::uint32_t> bad_row;
+  Rounding rounding = Rounding::kNearest;
+  RoundingKey rounding_key = {};
+};
+void quantize_sums(Stream& stream, QuantizeSums const& arguments);
+
+}  // namespace gpups::kernels

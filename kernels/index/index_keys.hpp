@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a key index. A search reads one cache line for nearly every key, present or absent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gpups/array.hpp"
+#include "gpups/types.hpp"
+#include "kernels/index/bucket.hpp"
+#include "kernels/rows/row_storage.hpp"
+
+namespace gpups::kernels {
+
+// ids[i] = the number of keys[i], or kNoRow.
+struct KeysOfIndex {
+  Buckets buckets;
+  View<Key const> keys;     // (n)
+  View<std::uint32_t> ids;  // (>= n)
+};
+// Finds keys in any number of indices, on a GPU in one launch.
+struct FindKeys {
+  std::span<KeysOfIndex const> indices;  // on the host
+  View<std::uint32_t> missing{};         // (indices): the number of absent keys is added to each; empty: none
+};
+void find_keys(Stream& stream, FindKeys const& arguments);
+
+// Inserts the absent keys, whose ids are kNoRow, and writes their numbers. The r-th new key, in the order of first use
+// in the batch, gets number free[r]; keys after the last free number get the numbers from next_id on. Sets *count to
+// the number of new keys. Waits for `stream`. REQUIRES: `ids` are what find_keys() would write now, except that, on the
+// host, kNoRow may also stand for keys that are present; the index has room for all new keys.
+struct InsertKeys {
+  KeysOfIndex index;               // n < 2^31
+  View<std::uint32_t const> free;  // distinct
+  std::uint32_t next_id;
+  View<std::uint32_t> new_ids;    // (>= *count), output: the new numbers, in this order
+  Rows<std::uint64_t> key_of_id;  // stride 1; written for new numbers
+  std::size_t* count;             // on the host
+
+  GPUPS_FN std::uint32_t number_of_new(std::size_t r) const {
+    return r < free.size() ? free[r] : next_id + static_cast<std::uint32_t>(r - free.size());
+  }
+};
+// A bit that no row number has. While keys are being inserted, the id of a new key is this bit with the first position
+// of an equal key in the batch.
+inline constexpr std::uint32_t kNewKey = 0x80000000;
+// Does so for many indices, which are different ones. Waits once.
+void wait_insert_keys(Stream& stream, std::span<InsertKeys const> indices);
+inline void wait_insert_keys(Stream& stream, InsertKeys const& index) { wait_insert_keys(stream, {&index, 1}); }
+
+// Erases the keys that have these numbers. was[i] becomes ids[i], or kNoRow if no key has that number.
+struct EraseKeys {
+  Buckets buckets;
+  View<std::uint32_t const> ids;        // (n), distinct
+  Rows<std::uint64_t const> key_of_id;  // stride 1; of a number without a key: a key that had it
+  View<std::uint32_t> was;              // (n)
+};
+// Erases keys of many indices, in one launch.
+void erase_keys(Stream& stream, std::span<EraseKeys const> indices);
+
+// Clears the buckets first .. last - 1.
+struct ClearBuckets {
+  BucketArray buckets;
+  std::uint32_t first, last;
+};
+void clear_buckets(Stream& stream, ClearBuckets const& arguments);
+
+// Copies the keys whose first bucket in `from` is one of first .. last - 1, with their numbers, to `to`.
+struct MoveKeys {
+  BucketArray from, to;
+  std::uint32_t first, last;
+};
+void move_keys(Stream& stream, MoveKeys const& arguments);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds up the gradients that several ranks have sent for the rows of many tables. On a GPU, no thread waits: the number
+// of distinct rows of a table stays on the device, where update_rows() reads it, and memory has room for the most that
+// there can be. Reads each sum once and writes the sum of each distinct row once; about 100 bytes more per listed row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gpups/array.hpp"
+#include "kernels/codec/packed_rows.hpp"
+#include "kernels/rows/row_storage.hpp"
+
+namespace gpups::kernels {
+
+// Sums of gradients of distinct rows of a table, from one rank. Their form is one of these:
+// - `sums` alone: a sum for each row.
+// - `sums` and `positions`: sum positions[i] for row i.
+// - `sums` and `marked`: the sums of the marked rows, in their order. The sums of the other rows are 0.
+// - `packed` and `starts`: a sum for each row, packed.
+struct GradientList {
+  View<std::uint32_t const> ids;          // (n), row numbers
+  MatrixView<std::int64_t const> sums{};  // (n or marked rows, or more with `positions`, dim), stride row_stride(dim)
+  View<std::uint32_t const> positions{};  // (n), distinct
+  View<std::uint32_t const> marked{};     // (bitmap_words(n))
+  PackedRows packed{};                    // (n, dim)
+  View<std::uint64_t const> starts{};     // from wait_find_packed_rows()
+};
+
+// Merges the lists of one table.
+struct MergeGradients {
+  std::span<GradientList const> lists;  // on the host; used only during the call
+  std::size_t dim;
+  Rows<std::uint64_t> mark;  // stride 1: words of rows, 0 for a new row; those of listed rows are overwritten
+  std::uint32_t epoch;       // no mark has it in its high half before the call; at least 1
+  // Output. The first count[0] elements are the distinct rows, in the order of their first use in the lists, and their
+  // sums; the padding of these is set to 0.
+  View<std::uint32_t> ids;        // (>= the sizes of all lists together)
+  MatrixView<std::int64_t> sums;  // (>= the same, dim), stride row_stride(dim)
+  View<std::uint32_t> count;      // (1)
+  // (1), kNoRow before the call; after it the smallest row number whose sum over all lists is outside int64, if there
+  // is one. That sum wraps around.
+  View<std::uint32_t> bad_row;
+};
+// Queued on `stream`. The lists of all tables together have less than 2^32 rows. REQUIRES: no two elements have the
+// same table.
+void merge_gradients(Stream& stream, std::span<MergeGradients const> tables);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merges gradients on the host: the lists of a table one after another, with all threads.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "kernels/base/contribution.hpp"
+#include "kernels/codec/add_packed_row.hpp"
+#include "kernels/codec/each_packed_row.hpp"
+#include "kernels/sum/assign_slots_body.hpp"
+#include "kernels/sum/merge_gradients.hpp"
+#include "kernels/sum/merge_sums_body.hpp"
+
+namespace gpups::kernels {
+
+// Returns the smallest row whose sum is outside int64, or kNoRow. Additions have reported an overflow, which another
+// addition may have undone. Slow, but overflows end the training. slots: of the rows of each list, in order.
+inline std::uint32_t find_bad_row(MergeGradients const& m, std::vector<std::uint32_t> const& slots, std::size_t rows) {
+  std::vector<Int128> sums(rows * m.dim, 0);
+  Matrix<std::int64_t> const unpacked(Device::host(), 1, m.dim);
+  std::int64_t* const row = unpacked.view().data();
+  std::size_t entry = 0;
+  for (auto const& list : m.lists) {
+    std::size_t marked = 0;
+    for (std::size_t i = 0; i < list.ids.size(); ++i, ++entry) {
+      std::int64_t const* from = row;
+      if (list.packed.rows > 0) {
+        std::fill_n(row, m.dim, 0);
+        std::size_t const first = i / kPackedBlockRows * kPackedBlockRows;
+        std::size_t start = packed_header_bytes(list.packed.rows) + list.starts[first / kPackedBlockRows];
+        for (std::size_t k = first; k < i; ++k) start += packed_width(list.packed.bytes.data(), k) * m.dim;
+        std::uint32_t const width = packed_width(list.packed.bytes.data(), i);
+        if (width > 0) add_packed_row(list.packed.bytes.data() + start, m.dim, width, row, HostLanes{});
+      } else if (list.marked.empty()) {
+        from = list.sums.row(list.positions.empty() ? i : list.positions[i]);
+      } else if ((list.marked[i / 32] >> (i % 32) & 1U) != 0) {
+        from = list.sums.row(marked++);
+      } else {
+        continue;
+      }
+      for (std::size_t j = 0; j < m.dim; ++j) sums[slots[entry] * m.dim + j] += from[j];
+    }
+  }
+  std::uint32_t bad = kNoRow;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    if (!WideSum{sums[k], true}.fits()) bad = std::min(bad, m.ids[k / m.dim]);
+  }
+  return bad;
+}
+
+// Adds the sums of a list to the rows `slots` of m.sums. bad_slot: (1), see AddPackedSums.
+inline void add_list(HostExec ex, MergeGradients const& m, GradientList const& list, View<std::uint32_t const> slots,
+                     View<std::uint32_t> bad_slot) {
+  if (list.packed.rows > 0) {
+    AddPackedSums const added{list.packed, list.starts, slots, m.sums, bad_slot};
+    return each_packed_row(ex, std::vector<AddPackedRow>{{added}});
+  }
+  if (list.marked.empty()) return add_sums(ex, {m.sums, slots, list.sums, bad_slot, list.positions});
+  Array<std::uint32_t> const marked(Device::host(), slots.size());
+  std::size_t const count = compact(
+      ex, slots.size(), [&](std::size_t i) { return (list.marked[i / 32] >> (i % 32) & 1U) != 0; },
+      [&](std::size_t i, std::uint32_t rank) { marked[rank] = slots[i]; });
+  add_sums(ex, {m.sums, marked.view().slice(0, count), list.sums, bad_slot});
+}
+
+inline void merge_table(HostExec ex, MergeGradients const& m) {
+  std::size_t total = 0;
+  for (auto const& list : m.lists) total += list.ids.size();
+  std::vector<std::uint32_t> slots(total), bad_slot{kNoRow};
+  std::size_t rows = 0, entry = 0;
+  for (auto const& list : m.lists) {
+    std::size_t const n = list.ids.size();
+    if (n == 0) continue;
+    auto const here = View<std::uint32_t>(slots).slice(entry, n);
+    entry += n;
+    std::size_t const fresh = assign_slots(ex, {.ids = list.ids,
+                                                .mark = m.mark,
+                                                .epoch = m.epoch,
+                                                .first_new = static_cast<std::uint32_t>(rows),
+                                                .slots = here,
+                                                .new_ids = m.ids.slice(rows, m.ids.size() - rows)});
+    bool const copies = rows == 0 && list.packed.rows == 0 && list.marked.empty();  // the slots are 0, 1, 2 ...
+    std::int64_t const* const from = copies ? list.sums.data() : nullptr;
+    std::int64_t* const to = m.sums.row(rows);
+    std::size_t const stride = m.sums.stride();
+    ex.arena->blocks((fresh + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+      std::size_t const begin = block * kBlockRows, end = std::min(begin + kBlockRows, fresh);
+      if (from == nullptr) return void(std::fill(to + begin * stride, to + end * stride, 0));
+      if (list.positions.empty())
+        return void(std::copy(from + begin * stride, from + end * stride, to + begin * stride));
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(list.sums.row(list.positions[i]), stride, to + i * stride);
+    });
+    rows += fresh;
+    if (!copies) add_list(ex, m, list, here, bad_slot);
+  }
+  m.count[0] = static_cast<std::uint32_t>(rows);
+  if (bad_slot[0] != kNoRow) m.bad_row[0] = std::min(m.bad_row[0], find_bad_row(m, slots, rows));
+}
+
+inline void merge_gradients(HostExec ex, std::span<MergeGradients const> tables) {
+  for (auto const& table : tables) merge_table(ex, table);
+}
+
+}  // namespace gpups::kernels

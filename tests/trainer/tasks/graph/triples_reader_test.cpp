@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads lines of three names. Other lines are counted, reported, and rejected if there are more than a limit.
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/input/line_reader.hpp"
+#include "trainer/tasks/graph/reader.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using test::TemporaryFolder;
+
+// A configuration that has only a training file.
+DataConfig only_train(TemporaryFolder const& folder, std::string_view text) {
+  folder.write("train.txt", text);
+  return {.folder = folder.path().string(), .valid = "", .test = ""};
+}
+
+TEST(TriplesReader, NumbersNamesAndKeepsOrder) {
+  TemporaryFolder const folder;
+  Dataset const d = read_triples(only_train(folder, "a\tlikes\tb\nb\tknows\ta\na b\tlikes\t\xC3\xA9\n"));
+  EXPECT_EQ(d.train, (std::vector<Triple>{{0, 0, 1}, {1, 1, 0}, {2, 0, 3}}));
+  EXPECT_EQ(d.entities.name(2), "a b");
+  EXPECT_EQ(d.entities.name(3), "\xC3\xA9");
+  EXPECT_EQ(d.relations.name(1), "knows");
+  EXPECT_TRUE(d.notices.empty());
+}
+
+TEST(TriplesReader, AcceptsByteOrderMarkAndAnyLineEnd) {
+  TemporaryFolder const folder;
+  Dataset const d = read_triples(only_train(folder,
+                                            "\xEF\xBB\xBF"
+                                            "a\tr\tb\r\nb\tr\ta\nb\tr\tb"));
+  EXPECT_EQ(d.train, (std::vector<Triple>{{0, 0, 1}, {1, 0, 0}, {1, 0, 1}}));
+  EXPECT_EQ(d.entities.name(0), "a");
+}
+
+TEST(TriplesReader, RejectsBadLinesAndNamesTheFirst) {
+  TemporaryFolder const folder;
+  expect_error(
+      [&] { read_triples(only_train(folder, "a\tr\tb\na r b\na\tr\n\ta\tr\tb\tc\n\tr\tb\na\tr\tc\n")); },
+      {"4 bad lines of 6", "train.txt:2 has 1 field", "train.txt:3 has 2 fields", "train.txt:4 has more", "..."});
+  expect_error([&] { read_triples(only_train(folder, "a\tr\tb\na\t\tb\n")); }, {"train.txt:2 has an empty field"});
+}
+
+TEST(TriplesReader, SkipsBadLinesUpToTheLimit) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\nbad\na\tr\tc\n\n");
+  config.bad_share_max = 0.5;
+  Dataset const d = read_triples(config);
+  EXPECT_EQ(d.train.size(), 2U);
+  ASSERT_EQ(d.notices.size(), 1U);
+  EXPECT_NE(d.notices[0].find("2 bad lines of 4"), std::string::npos) << d.notices[0];
+  config.bad_share_max = 0.49;
+  expect_error([&] { read_triples(config); }, {"data.bad_share_max"});
+}
+
+TEST(TriplesReader, HeldOutTriplesMayHaveUnseenNames) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\n");
+  folder.write("valid.txt", "b\tr\ta\nb\tr\tnew\nb\tother\ta\n");
+  config.valid = "valid.txt";
+  Dataset const d = read_triples(config);
+  EXPECT_EQ(d.valid, (std::vector<Triple>{{1, 0, 0}, {1, 0, 2}, {1, 1, 0}}));
+  EXPECT_EQ(d.count_unseen(d.valid), 2U);
+  EXPECT_EQ(d.entities.size(), 3U);
+  EXPECT_EQ(d.vocabulary().entities, d.entities.keys());  // also the unseen entity, as a negative
+  EXPECT_EQ(d.vocabulary().relations, (std::vector<Key>{d.relations.keys()[0]}));
+  ASSERT_EQ(d.notices.size(), 1U);
+  EXPECT_NE(d.notices[0].find("2 triples"), std::string::npos) << d.notices[0];
+}
+
+TEST(TriplesReader, RejectsAHeldOutFileWithoutTriples) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\n");
+  folder.write("valid.txt", "");
+  config.valid = "valid.txt";
+  expect_error([&] { read_triples(config); }, {"valid.txt has no triples to rank"});
+}
+
+TEST(TriplesReader, RejectsEmptyAndMissingFiles) {
+  TemporaryFolder const folder;
+  expect_error([&] { read_triples(only_train(folder, "")); }, {"train.txt has no triples"});
+  DataConfig config{.folder = folder.path().string(), .train = "none.txt"};
+  expect_error([&] { read_triples(config); }, {"none.txt cannot be opened", "No such file"});
+  config.train = "";
+  expect_error([&] { read_triples(config); }, {"data.train is empty"});
+  config.train = ".";
+  expect_error([&] { read_triples(config); }, {"cannot be read", "directory"});
+}
+
+TEST(TriplesReader, DigestDependsOnTheData) {
+  TemporaryFolder const a, b;
+  auto const of = [](TemporaryFolder const& f, char const* text) { return read_triples(only_train(f, text)).digest(); };
+  EXPECT_EQ(of(a, "a\tr\tb\n"), of(b, "a\tr\tb\r\n"));
+  EXPECT_NE(of(a, "a\tr\tb\n"), of(b, "a\tr\tc\n"));
+  EXPECT_NE(of(a, "a\tr\tb\na\tr\ta\n"), of(b, "a\tr\tb\nb\tr\ta\n"));
+}
+
+TEST(LineReader, LinesMayCrossBlocks) {
+  TemporaryFolder const folder;
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += std::string(700000 + i, static_cast<char>('a' + i)) + "\n";
+  LineReader reader(folder.write("long.txt", text));
+  std::string_view line;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(reader.next(line));
+    ASSERT_EQ(line, std::string(700000 + i, static_cast<char>('a' + i)));
+    ASSERT_EQ(reader.line_number(), static_cast<std::uint64_t>(i + 1));
+  }
+  EXPECT_FALSE(reader.next(line));
+}
+
+TEST(LineReader, RejectsTooLongLine) {
+  TemporaryFolder const folder;
+  LineReader reader(folder.write("huge.txt", std::string(20'000'000, 'x')));
+  std::string_view line;
+  expect_error([&] { reader.next(line); }, {"huge.txt:1", "longer than 16 MiB"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer

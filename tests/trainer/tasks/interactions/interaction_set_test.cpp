@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads lines of a user and items. The splits are disjoint, and names of training have the lowest numbers.
+#include "trainer/tasks/interactions/interaction_set.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <utility>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/interactions/interaction_data.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+class InteractionSetTest : public testing::Test {
+ protected:
+  DataConfig config() const {
+    DataConfig data;
+    data.folder = folder_.path().string();
+    data.train = "train.txt";
+    data.valid = data.test = "";
+    data.valid_share = data.test_share = 0;
+    return data;
+  }
+  static Names names(InteractionSet const& set, Interactions const& split) {
+    Names all;
+    for (auto const& [user, item] : split.pairs()) all.emplace_back(set.users.name(user), set.items.name(item));
+    return all;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(InteractionSetTest, LinesHaveUserAndItems) {
+  folder_.write("train.txt", "ann red\tblue\nbob\n\ncid  blue white \nann green red\r\n");
+  InteractionSet const set = read_interactions(config());
+  EXPECT_EQ(names(set, set.train),
+            (Names{{"ann", "red"}, {"ann", "blue"}, {"ann", "green"}, {"cid", "blue"}, {"cid", "white"}}));
+  EXPECT_EQ(set.users.size(), 2U);  // bob chose nothing
+  EXPECT_EQ(set.known_items, 4U);
+  EXPECT_THAT(set.popularity(), ElementsAre(1, 2, 1, 1));
+  EXPECT_TRUE(set.train.has({1, 3}));
+  EXPECT_FALSE(set.train.has({1, 0}));
+  EXPECT_TRUE(set.notices.empty());
+}
+
+TEST_F(InteractionSetTest, EarlierSplitsHaveInteractionsAlone) {
+  folder_.write("train.txt", "a x y\nb y v\n");
+  folder_.write("valid.txt", "a y z\nb x\n");
+  folder_.write("test.txt", "a z w\nc x\n");
+  DataConfig data = config();
+  data.valid = "valid.txt";
+  data.test = "test.txt";
+  InteractionSet const set = read_interactions(data);
+  EXPECT_EQ(names(set, set.valid), (Names{{"a", "z"}, {"b", "x"}}));
+  EXPECT_EQ(names(set, set.test), (Names{{"a", "w"}, {"c", "x"}}));
+  EXPECT_EQ(set.known_users, 2U);
+  EXPECT_EQ(set.known_items, 3U);
+  EXPECT_THAT(set.notices, ElementsAre(HasSubstr("valid: 1 of 3 interactions left out"),
+                                       HasSubstr("test: 1 of 3 interactions left out"),
+                                       HasSubstr("1 interaction of the valid split, of 2, have a user or an item"),
+                                       HasSubstr("2 interactions of the test split, of 2, have a user or an item")));
+}
+
+TEST_F(InteractionSetTest, SharesAreDrawnAndNamesOfTrainingComeFirst) {
+  std::string text;
+  for (int user = 0; user < 50; ++user) {
+    text += "u" + std::to_string(user);
+    for (int item = 0; item < 40; ++item) text += " i" + std::to_string(item + (user % 2) * 20);
+    text += "\n";
+  }
+  folder_.write("train.txt", text);
+  DataConfig data = config();
+  data.valid_share = 0.1;
+  data.test_share = 0.2;
+  InteractionSet const set = read_interactions(data);
+  EXPECT_EQ(set.train.size() + set.valid.size() + set.test.size(), 2000U);
+  EXPECT_NEAR(static_cast<double>(set.valid.size()), 200, 60);
+  EXPECT_NEAR(static_cast<double>(set.test.size()), 400, 80);
+  std::set<std::pair<std::string, std::string>> all;
+  for (Interactions const* split : {&set.train, &set.valid, &set.test}) {
+    for (auto const& pair : names(set, *split)) EXPECT_TRUE(all.insert(pair).second);
+  }
+  for (auto const& [user, item] : set.train.pairs()) {
+    EXPECT_LT(user, set.known_users);
+    EXPECT_LT(item, set.known_items);
+  }
+  data.split_seed = 2;
+  EXPECT_NE(read_interactions(data).digest(), set.digest());
+}
+
+TEST_F(InteractionSetTest, SaysIfAShareSelectsNothing) {
+  folder_.write("train.txt", "a x y\nb x z\n");
+  DataConfig data = config();
+  data.test_share = 1e-9;
+  EXPECT_THAT(read_interactions(data).notices,
+              ElementsAre("data.test_share = 1e-09 selects none of 4 interactions: there is no test split"));
+}
+
+TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
+  folder_.write("train.txt", "alone\n");
+  expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "plain text"});
+  folder_.write("train.txt", "a x y\nb x\n");
+  Config bpr;
+  bpr.data = config();
+  bpr.model.name = "bpr";
+  expect_error([&] { read_interaction_data(bpr); }, {"user a chose every item", "\"ials\""});
+  bpr.model.name = "ials";
+  EXPECT_EQ(read_interaction_data(bpr)->samples(), 1024U + 2U);
+  DataConfig missing = config();
+  missing.train = "missing.txt";
+  expect_error([&] { read_interactions(missing); }, {"missing.txt"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks are read from lines of edges, and neighbours are drawn in proportion to weights.
+#include "trainer/tasks/nodes/network.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/base/random.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using testing::ElementsAre;
+
+class NetworkTest : public testing::Test {
+ protected:
+  Network read(std::string const& text, bool directed = false, double bad_share_max = 0) {
+    folder_.write("edges.txt", text);
+    return read_network(folder_.path() / "edges.txt", directed, bad_share_max, notices_);
+  }
+  // The names of a node's neighbours.
+  static std::vector<std::string> around(Network const& network, std::string_view name) {
+    std::vector<std::string> names;
+    for (std::uint32_t const n : network.neighbours(*network.nodes().find(name))) {
+      names.emplace_back(network.nodes().name(n));
+    }
+    return names;
+  }
+
+  test::TemporaryFolder folder_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(NetworkTest, ReadsEdgesInBothDirections) {
+  Network const network = read("# a comment\n%another\n\na b\r\n  b\tc \nc a\na a\n");
+  EXPECT_EQ(network.nodes().size(), 3U);
+  EXPECT_EQ(network.edges(), 7U);
+  EXPECT_THAT(around(network, "a"), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(around(network, "c"), ElementsAre("a", "b"));
+  EXPECT_TRUE(network.has_edge(0, 0));
+  EXPECT_FALSE(network.has_edge(1, 1));
+  EXPECT_THAT(network.weights_of_nodes(), ElementsAre(3, 2, 2));
+}
+
+TEST_F(NetworkTest, ReadsDirectedEdges) {
+  Network const network = read("a b\nb c\na c\na b\n", true);
+  EXPECT_THAT(around(network, "a"), ElementsAre("b", "c"));
+  EXPECT_TRUE(around(network, "c").empty());
+  EXPECT_THAT(network.weights_of_nodes(), ElementsAre(0, 1, 2));
+}
+
+TEST_F(NetworkTest, DrawsNeighboursByWeight) {
+  constexpr std::uint64_t kDraws = 100'000;
+  Network const network = read("x y 1\nx z 2.5\nx y 0.5\nx w\n", true);  // w has weight 1
+  EXPECT_THAT(network.weights_of_nodes(), ElementsAre(0, 1.5, 2.5, 1));
+  std::vector<double> shares(network.nodes().size());
+  for (std::uint64_t i = 0; i < kDraws; ++i) shares[network.draw_neighbour(0, random_bits(9, i))] += 1.0 / kDraws;
+  EXPECT_THAT(shares, ElementsAre(0, testing::DoubleNear(0.3, 0.01), testing::DoubleNear(0.5, 0.01),
+                                  testing::DoubleNear(0.2, 0.01)));
+  EXPECT_EQ(network.draw_neighbour(0, 0), 1U);
+  EXPECT_EQ(network.draw_neighbour(0, ~std::uint64_t{0}), 3U);
+}
+
+TEST_F(NetworkTest, RejectsBadLines) {
+  expect_error([&] { read("a b\na\n"); }, {"edges.txt:2", "has 1 field", "two nodes and perhaps a weight"});
+  expect_error([&] { read("a b c d\n"); }, {"has more than 3 fields"});
+  for (char const* weight : {"x", "0", "-1", "inf", "1x"}) {
+    expect_error([&] { read(std::string("a b ") + weight + "\n"); }, {"a weight that is not a number above 0"});
+  }
+  expect_error([&] { read("# nothing\n"); }, {"has no edges"});
+  EXPECT_EQ(read("a b\na\n", false, 0.5).edges(), 2U);
+  EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("skipped 1 bad line of 2")));
+}
+
+TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {
+  std::uint64_t const usual = read("a b\nb c\n").digest();
+  EXPECT_EQ(read("a b\nb c\n").digest(), usual);
+  for (char const* other : {"a b\nb d\n", "a b\na c\n", "a b 2\nb c\n"})
+    EXPECT_NE(read(other).digest(), usual) << other;
+  EXPECT_NE(read("a b\nb c\n", true).digest(), usual);
+}
+
+}  // namespace
+}  // namespace gpups::trainer

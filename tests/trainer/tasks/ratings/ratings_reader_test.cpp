@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads lines of two ids and a rating, with any of the common separators. Other lines are counted as bad.
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/ratings/rating_file.hpp"
+#include "trainer/tasks/ratings/rating_set.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using test::TemporaryFolder;
+using Lines = std::vector<RatingLine>;
+
+class RatingFile : public testing::Test {
+ protected:
+  Lines read(std::string_view text, double bad_share_max = 0) {
+    notices_.clear();
+    return read_rating_file(folder_.write("ratings", text), bad_share_max, notices_);
+  }
+  TemporaryFolder folder_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(RatingFile, AcceptsCommonFieldSeparators) {
+  Lines const want{{3, 7, 4.5F}, {18446744073709551615U, 0, -1e-3F}};
+  EXPECT_EQ(read("3 7 4.5\n18446744073709551615 0 -1e-3\n"), want);
+  EXPECT_EQ(read("3\t7\t4.5\t881250949\r\n18446744073709551615\t0\t-1e-3\t0"), want);
+  EXPECT_EQ(read("3::7::4.5::978300760\n18446744073709551615::0::-1e-3\n"), want);
+  EXPECT_EQ(read("\xEF\xBB\xBF  3, 7; 4.5\n18446744073709551615,0,-1e-3,\n"), want);
+  EXPECT_TRUE(notices_.empty());
+}
+
+TEST_F(RatingFile, SkipsHeaderLine) {
+  EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("heading"), std::string::npos);
+  expect_error([&] { read("3,7,4.5\nuserId,movieId,rating\n"); }, {"ratings:2 has no row id"});
+}
+
+TEST_F(RatingFile, ReadsMatrixMarket) {
+  EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n% by hand\n\n9 9 2\n3 7 4.5\n1 1 2\n"),
+            (Lines{{3, 7, 4.5F}, {1, 1, 2}}));
+  EXPECT_EQ(read("%%MatrixMarket matrix coordinate integer general\n9 9 1\n3 7 4\n"), (Lines{{3, 7, 4}}));
+  EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n9 9 2\n3 7 4.5\n\n% by hand\n1 1 2\n\n"),
+            (Lines{{3, 7, 4.5F}, {1, 1, 2}}));
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n1 1 18446744073709551615\n3 7 4.5\n"); },
+               {"has 1 entries, but its size line says 18446744073709551615"});
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 9 3\n3 7 4.5\n"); },
+               {"has 1 entries, but its size line says 3", "incomplete"});
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 nine 3\n3 7 4.5\n"); },
+               {"ratings:2: the line does not have the numbers"});
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n% nothing\n"); },
+               {"ends before its size line"});
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real symmetric\n9 9 1\n3 7 4.5\n"); }, {"symmetric"});
+  for (char const* other : {"array real general", "coordinate pattern general", "coordinate complex general"}) {
+    expect_error([&] { read(std::string("%%MatrixMarket matrix ") + other + "\n9 9 1\n3 7 4.5\n"); }, {other});
+  }
+}
+
+TEST_F(RatingFile, CountsEntriesOutsideTheMatrixAsBad) {
+  std::string const text =
+      "%%MatrixMarket matrix coordinate real general\n5 3 6\n1 1 1\n5 3 1\n0 1 1\n6 1 1\n1 0 1\n5 4 1\n";
+  expect_error([&] { read(text); },
+               {"4 bad lines of 6", "ratings:5 has a row that is not between 1 and", "ratings:7 has a column"});
+  EXPECT_EQ(read(text, 0.7), (Lines{{1, 1, 1}, {5, 3, 1}}));
+}
+
+TEST_F(RatingFile, ReadsFromAPipe) {
+  auto const pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << "%%MatrixMarket matrix coordinate real general\n9 9 1\n3 7 4.5\n"; });
+  EXPECT_EQ(read_rating_file(pipe, 0, notices_), (Lines{{3, 7, 4.5F}}));
+  writer.join();
+}
+
+TEST_F(RatingFile, RejectsDevicesAndFolders) {
+  auto const read_path = [&](char const* path) { return read_rating_file(path, 1, notices_); };
+  expect_error([&] { read_path("/dev/zero"); }, {"/dev/zero:1: the line is longer than 16 MiB"});
+  expect_error([&] { read_path("/dev/null"); }, {"/dev/null has no ratings"});
+  expect_error([&] { read_path("/tmp"); }, {"/tmp cannot be read"});
+}
+
+TEST_F(RatingFile, RejectsBadLinesAndNamesTheFirst) {
+  expect_error([&] { read("1 1 1\n-1 2 3\n1 2.5 3\n1 2 x\n1 2\n\n1 2 nan\n1 2 inf\n"); },
+               {"7 bad lines of 8", "ratings:2 has no row id", "ratings:3 has no column id", "ratings:4 has no rating",
+                "...", "data.bad_share_max"});
+  for (char const* line : {"1,,3,978300760\n", "1::::3\n", "1;;3;4\n"}) {
+    expect_error([&] { read(line); }, {"ratings:1 has no column id"});
+  }
+  expect_error([&] { read("1,2,,3\n"); }, {"ratings:1 has no rating"});
+  expect_error([&] { read("18446744073709551616 1 1\n"); }, {"has no row id (a number from 0 to 2^64 - 1)"});
+  EXPECT_EQ(read("1 1 1\nbad\n2 2 2\n", 0.5), (Lines{{1, 1, 1}, {2, 2, 2}}));
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("1 bad line of 3"), std::string::npos) << notices_[0];
+}
+
+TEST_F(RatingFile, RejectsFileWithoutRatings) {
+  expect_error([&] { read(""); }, {"has no ratings"});
+  expect_error([&] { read_rating_file(folder_.path() / "none", 0, notices_); }, {"none cannot be opened"});
+}
+
+class RatingSets : public testing::Test {
+ protected:
+  RatingSets() { config_.folder = folder_.path().string(), config_.train = "train", config_.valid = config_.test = ""; }
+  TemporaryFolder folder_;
+  DataConfig config_{.valid_share = 0, .test_share = 0};
+};
+
+TEST_F(RatingSets, NumberIdsInInsertionOrder) {
+  folder_.write("train", "900 5 1\n7 5 2\n900 6 3\n");
+  RatingSet const set = read_ratings(config_);
+  EXPECT_EQ(set.train, (std::vector<Rating>{{0, 0, 1}, {1, 0, 2}, {0, 1, 3}}));
+  EXPECT_EQ(set.rows.keys(), (std::vector<Key>{Key{900}, Key{7}}));
+  EXPECT_EQ(set.columns.keys(), (std::vector<Key>{Key{5}, Key{6}}));
+  EXPECT_EQ(set.known_rows, 2U);
+  EXPECT_TRUE(set.notices.empty());
+}
+
+TEST_F(RatingSets, ManyIdsKeepTheirNumbers) {
+  IdMap numbering;
+  for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_EQ(numbering.add(i << 40), i);
+  for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_EQ(numbering.add(i << 40), i);
+  EXPECT_EQ(numbering.size(), 5000U);
+}
+
+TEST_F(RatingSets, ReportRatingsOfUnknownIds) {
+  folder_.write("train", "1 1 1\n2 2 2\n");
+  folder_.write("test", "1 2 1\n1 3 1\n4 4 1\n");
+  config_.test = "test";
+  RatingSet const set = read_ratings(config_);
+  EXPECT_EQ(set.test.size(), 3U);
+  EXPECT_EQ(set.known_columns, 2U);
+  EXPECT_EQ(set.columns.size(), 4U);
+  ASSERT_EQ(set.notices.size(), 1U);
+  EXPECT_NE(set.notices[0].find("2 ratings of the test split, of 3,"), std::string::npos) << set.notices[0];
+}
+
+TEST_F(RatingSets, HoldOutSharesAtRandom) {
+  std::string text;
+  for (int i = 0; i < 10000; ++i) text += std::to_string(i) + " 1 1\n";
+  folder_.write("train", text);
+  config_.test_share = 0.2, config_.valid_share = 0.1;
+  RatingSet const set = read_ratings(config_);
+  EXPECT_NEAR(static_cast<double>(set.test.size()), 2000, 150);
+  EXPECT_NEAR(static_cast<double>(set.valid.size()), 1000, 120);
+  EXPECT_EQ(set.train.size() + set.valid.size() + set.test.size(), 10000U);
+  EXPECT_EQ(set.rows.size(), 10000U);  // each rating is in one split
+  config_.split_seed = 2;
+  EXPECT_NE(read_ratings(config_).digest(), set.digest());
+  config_.test_share = config_.valid_share = 0.45;
+  folder_.write("train", "1 1 1\n");
+  for (config_.split_seed = 0; config_.split_seed < 40; ++config_.split_seed) {
+    try {
+      EXPECT_EQ(read_ratings(config_).train.size(), 1U);
+    } catch (Error const& error) {
+      EXPECT_NE(std::string(error.what()).find("all of them are held out"), std::string::npos);
+      return;
+    }
+  }
+  ADD_FAILURE() << "the rating was never held out";
+}
+
+TEST_F(RatingSets, DigestDependsOnTheData) {
+  std::set<std::uint64_t> digests;
+  for (char const* text : {"1 2 3\n", "1 2 4\n", "2 1 3\n", "1 2 3\n1 2 3\n"}) {
+    folder_.write("train", text);
+    digests.insert(read_ratings(config_).digest());
+  }
+  EXPECT_EQ(digests.size(), 4U);
+  folder_.write("train", "1\t2\t3.0\r\n");
+  EXPECT_TRUE(digests.contains(read_ratings(config_).digest()));
+}
+
+}  // namespace
+}  // namespace gpups::trainer

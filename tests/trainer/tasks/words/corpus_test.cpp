@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reading of a text: the numbers of its words, the ends of its lines, and words that two blocks of the file share.
+#include "trainer/tasks/words/corpus.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using testing::ElementsAre;
+
+constexpr std::uint32_t kEnd = Corpus::kLineEnd;
+
+class CorpusTest : public testing::Test {
+ protected:
+  Corpus read(std::string const& text, std::uint64_t min_count = 1) const {
+    return read_corpus(folder_.write("text.txt", text), min_count);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+std::vector<std::string> names_of(Corpus const& corpus) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < corpus.words.size(); ++i) names.emplace_back(corpus.words.name(i));
+  return names;
+}
+
+TEST_F(CorpusTest, NumbersWordsByFrequencyAndThenByTheOrderOfTheText) {
+  Corpus const corpus = read("d b a b c a b e\n");
+  EXPECT_THAT(names_of(corpus), ElementsAre("b", "a", "d", "c", "e"));
+  EXPECT_THAT(corpus.counts, ElementsAre(3, 2, 1, 1, 1));
+  EXPECT_THAT(corpus.positions, ElementsAre(2, 0, 1, 0, 3, 1, 0, 4, kEnd));
+  EXPECT_EQ(corpus.total, 8U);
+  EXPECT_TRUE(corpus.notices.empty());
+}
+
+TEST_F(CorpusTest, LeavesOutRareWords) {
+  Corpus const corpus = read("d b a b c a b e\ne\nx y\nz e", 2);
+  EXPECT_THAT(names_of(corpus), ElementsAre("b", "e", "a"));
+  EXPECT_THAT(corpus.counts, ElementsAre(3, 3, 2));
+  // The third line has no words left, so it has no end either.
+  EXPECT_THAT(corpus.positions, ElementsAre(0, 2, 0, 2, 0, 1, kEnd, 1, kEnd, 1, kEnd));
+  EXPECT_EQ(corpus.total, 8U);
+  EXPECT_THAT(corpus.notices, ElementsAre("left out 5 words with fewer than 2 occurrences: 38 % of the text"));
+  EXPECT_EQ(read("d b a b c", 0).words.size(), 4U);
+}
+
+TEST_F(CorpusTest, LinesEndOnce) {
+  std::vector<std::uint32_t> const want{0, 1, kEnd, 0, 1, 0, kEnd, 1, kEnd};
+  for (char const* text : {"a b\na b a\nb\n", "a b\na b a\nb", "a b\r\na b a\r\nb\r\n",
+                           "\n\na b\n\r\n \t\n\na\tb  a\r\nb\n\n", " a b \n a b a \nb \t"}) {
+    EXPECT_EQ(read(text).positions, want) << text;
+  }
+}
+
+// Each of the eight offsets puts another part of the text at the ends of blocks.
+TEST_F(CorpusTest, ReadsWordsThatTwoBlocksShare) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  for (std::size_t blanks = 0; blanks < 8; ++blanks) {
+    for (std::size_t const bytes : {kMiB, 2 * kMiB + kMiB / 2}) {
+      std::string text(blanks, ' ');
+      std::size_t lines = 0;
+      for (; text.size() < bytes; ++lines) text += "abc def\n";
+      text.pop_back();
+      Corpus const corpus = read(text);
+      ASSERT_THAT(names_of(corpus), ElementsAre("abc", "def")) << blanks << ", " << bytes;
+      ASSERT_THAT(corpus.counts, ElementsAre(lines, lines));
+      ASSERT_EQ(corpus.positions.size(), 3 * lines);
+      std::size_t different = 0;
+      for (std::size_t i = 0; i < corpus.positions.size(); ++i) {
+        different += corpus.positions[i] != (i % 3 == 2 ? kEnd : i % 3);
+      }
+      EXPECT_EQ(different, 0U) << blanks << ", " << bytes;
+    }
+  }
+}
+
+TEST_F(CorpusTest, DigestDependsOnWordsOrderAndLines) {
+  std::uint64_t const digest = read("a b a\nc b a\n").digest();
+  EXPECT_EQ(read(" a\tb a \r\n\nc b a").digest(), digest);
+  for (char const* text : {"a b a\nc b a a\n", "a a b\nc b a\n", "a b a c\nb a\n", "a b a c b a\n", "a b a\nd b a\n"}) {
+    EXPECT_NE(read(text).digest(), digest) << text;
+  }
+}
+
+TEST_F(CorpusTest, RejectsTextsWithoutWords) {
+  expect_error([&] { read_corpus(folder_.path() / "none.txt", 1); }, {"none.txt cannot be opened"});
+  expect_error([&] { read_corpus(folder_.path(), 1); }, {"is a folder"});
+  for (char const* text : {"", "\n\n", " \r\n\t"}) {
+    expect_error([&] { read(text); }, {"text.txt has 0 words with at least 1 occurrence", "nothing to learn"});
+  }
+  expect_error([&] { read("a a a\na"); }, {"has 1 word with"});
+  expect_error([&] { read("a b a b c c c", 3); }, {"has 1 word with at least 3 occurrences", "lower model.min_count"});
+}
+
+TEST_F(CorpusTest, RejectsLongWords) {
+  std::string const longest(std::size_t{1} << 16, 'x');
+  EXPECT_THAT(names_of(read("a " + longest + " a\n")), ElementsAre("a", longest));
+  expect_error([&] { read("a " + longest + "x a\n"); }, {"text.txt has a word of more than 64 KiB", "check the file"});
+  expect_error([&] { read("a " + longest + longest + longest); }, {"more than 64 KiB"});
+  expect_error([&] { read(std::string(std::size_t{3} << 20, 'x')); }, {"more than 64 KiB"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer

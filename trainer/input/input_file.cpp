@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+
+namespace gpups::trainer {
+
+InputFile::InputFile(std::filesystem::path const& path)
+    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
+  struct stat facts {};
+  if (::fstat(file_, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    ::close(file_);
+    throw Error(fmt::format("{} is a folder (data is read from a file): name a file in it", path_));
+  }
+}
+
+InputFile::~InputFile() { ::close(file_); }
+
+std::size_t InputFile::read(void* to, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    ssize_t const got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
+    if (got < 0 && errno == EINTR) continue;
+    GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+MappedFile::MappedFile(std::filesystem::path const& path) : path_(path.string()) {
+  InputFile const file(path);
+  struct stat facts {};
+  GPUPS_REQUIRE(::fstat(file.descriptor(), &facts) == 0 && S_ISREG(facts.st_mode),
+                "{} is not a regular file (it cannot be mapped): copy the data to one", path_);
+  auto const size = static_cast<std::size_t>(facts.st_size);
+  if (size == 0) return;
+  void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  GPUPS_REQUIRE(begin != MAP_FAILED, "{} cannot be mapped ({}): check the file and the memory limit", path_,
+                std::strerror(errno));
+  bytes_ = {static_cast<std::byte const*>(begin), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace gpups::trainer

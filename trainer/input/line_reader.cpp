@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/line_reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::size_t kLineBytesMax = std::size_t{16} << 20;
+
+}  // namespace
+
+LineReader::LineReader(std::filesystem::path const& path)
+    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
+}
+
+LineReader::~LineReader() { ::close(file_); }
+
+bool LineReader::next(std::string_view& line) {
+  std::size_t searched = begin_;
+  char const* newline = nullptr;
+  while (true) {
+    if (searched < end_) {
+      newline = static_cast<char const*>(std::memchr(buffer_.data() + searched, '\n', end_ - searched));
+    }
+    if (newline != nullptr || ended_) break;
+    searched = end_ - begin_;
+    fill();  // moves the unread bytes to the front
+  }
+  if (newline == nullptr && begin_ == end_) return false;
+
+  std::size_t const stop = newline == nullptr ? end_ : static_cast<std::size_t>(newline - buffer_.data());
+  line = {buffer_.data() + begin_, stop - begin_};
+  begin_ = newline == nullptr ? end_ : stop + 1;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (++line_number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  return true;
+}
+
+void LineReader::fill() {
+  std::size_t const left = end_ - begin_;
+  GPUPS_REQUIRE(left <= kLineBytesMax,
+                "{}:{}: the line is longer than 16 MiB (the file is probably not text): check the file", path_,
+                line_number_ + 1);
+  if (left > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, left);
+  buffer_.resize(left + kBlockBytes);
+  begin_ = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(file_, buffer_.data() + left, kBlockBytes);
+  } while (got < 0 && errno == EINTR);
+  GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
+  end_ = left + static_cast<std::size_t>(got);
+  ended_ = got == 0;
+}
+
+std::string LineReader::position() const { return fmt::format("{}:{}", path_, line_number_); }
+
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields) {
+  constexpr std::string_view kBlanks = " \t";
+  fields.clear();
+  for (std::size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
+       begin = line.find_first_not_of(kBlanks, begin)) {
+    std::size_t const end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace gpups::trainer

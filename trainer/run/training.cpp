@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/run/training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/stop_signals.hpp"
+#include "trainer/saved/saved_model.hpp"
+#include "trainer/step/pipeline.hpp"
+#include "trainer/step/step_runner.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::uint32_t kStop = 1;      // a bit of Store::signals()
+constexpr int kNewRunMicrobatches = 8;  // default for up to as many ranks
+// The largest number of ranks for which metrics.jsonl lists the traffic of each pair, because the list grows with the
+// square of the number of ranks.
+constexpr int kPairsRanksMax = 16;
+
+// Host memory takes pages only where it is used, and few pages of an array's block list and first block are used:
+// kUnused bytes of an array are not counted, but at least kLeast are.
+constexpr std::uint64_t kUnused = std::uint64_t{2} << 20, kLeast = std::uint64_t{64} << 10;
+
+std::int64_t steps_in_epoch(Data const& data, Config const& config) {
+  auto const samples = static_cast<std::int64_t>(data.samples());
+  return (samples + config.train.batch_size - 1) / config.train.batch_size;
+}
+
+}  // namespace
+
+Training::Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options)
+    : config_(config),
+      data_(data),
+      group_(group),
+      checkpoint_(options.folder / kLastCheckpoint),
+      best_checkpoint_(options.folder / kBestCheckpoint),
+      progress_(stderr, number(group.rank()) != 0),
+      data_digest_(data.digest()),
+      steps_per_epoch_(steps_in_epoch(data, config)),
+      end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_),
+      seconds_of_process_(options.seconds_of_process) {
+  total_.start();
+  restore_or_begin(options, group);
+  stream_.emplace(store().make_stream());
+}
+
+void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
+  reject_checkpoint_without_manifest(options.folder);
+  std::optional<SavedModel> const latest = latest_checkpoint(options.folder);
+  bool const exists = latest.has_value();
+  GPUPS_REQUIRE(options.resume || !exists,
+                "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
+                "folder",
+                options.folder.string());
+  bool const chosen = config_.train.microbatches == 0;  // not by the configuration
+  state_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0
+                                                           ? config_.train.microbatches
+                                                           : std::max(kNewRunMicrobatches, group.size())),
+            .schedule_steps = end_,
+            .data_digest = data_digest_};
+  std::string lost_best;
+  if (exists) {
+    require_same_run(latest->saved, config_, data_digest_, latest->checkpoint);
+    state_ = latest->saved.state;
+    if (latest->is_not_best() && !is_best_kept()) {
+      lost_best = fmt::format("{} does not have the model of step {}, the best validation: the next one is kept",
+                              best_checkpoint_.string(), state_.best.step);
+    }
+    if (!config_.train.keep_best || !lost_best.empty()) state_.best.step = 0;
+  }
+  config_.train.microbatches = state_.microbatches;
+  seconds_before_ = state_.train_seconds;
+  patience_over_ = config_.train.patience > 0 && state_.best.validations_since >= config_.train.patience;
+
+  Stopwatch partitioning;
+  partitioning.start();
+  std::shared_ptr<Placement const> const placement = data_.placement(config_, state_.microbatches);
+  partitioning.stop();
+
+  auto const say_what_was_read = [&] {
+    for (std::string const& notice : data_.notices()) progress_.print(notice);
+    if (!lost_best.empty()) progress_.print(lost_best);
+    progress_.print(data_.summary());
+    if (placement == nullptr) return;
+    progress_.print(fmt::format(
+        "placement: {:.0f} % of the rows that a sample reads are in the parts of other ranks ({}, {:.1f} s)",
+        100 * placement->remote_share(static_cast<std::uint32_t>(group.size())), with_count(placement->parts(), "part"),
+        partitioning.seconds()));
+  };
+  session_.emplace(open_session(
+      config_, data_, group,
+      {.microbatches = state_.microbatches, .schedule_steps = state_.schedule_steps, .placement = placement},
+      say_what_was_read));
+  batches_.emplace(data_.samples(), BatchOptions{.batch_size = static_cast<std::uint32_t>(config_.train.batch_size),
+                                                 .microbatches = state_.microbatches,
+                                                 .seed = static_cast<std::uint64_t>(config_.train.seed),
+                                                 .block_samples = data_.block(),
+                                                 .shuffled = data_.is_shuffled(),
+                                                 .same_batches = config_.train.reuse_batches,
+                                                 .placement = placement,
+                                                 .rank = store().rank(),
+                                                 .ranks = static_cast<std::uint32_t>(store().ranks())});
+  progress_.print(fmt::format("{} on {}, {} of {}", with_count(static_cast<std::uint64_t>(store().ranks()), "rank"),
+                              to_string(store().options().device), with_count(static_cast<std::uint64_t>(end_), "step"),
+                              with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
+  if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
+  if (!exists && chosen && state_.microbatches > std::uint32_t{kNewRunMicrobatches}) {
+    progress_.print(fmt::format("microbatches: {}, because there are {} ranks: tables will differ from runs with {}",
+                                state_.microbatches, store().ranks(), kNewRunMicrobatches));
+  }
+  MemoryPlan const plan = memory_plan(store().options().device);
+  progress_.print("memory:");
+  for (std::string const& line : memory_text(plan, store().options().device, options.ranks_here)) {
+    progress_.print(line);
+  }
+  require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
+  if (exists) trainer::wait_restore(*session_, latest->checkpoint);                  // before the first collective call
+  wait_check_consistency(store(), config_, data_digest_);
+  if (placement != nullptr) wait_place_rows(store(), *placement);
+  if (!group.location().cores.empty()) wait_print_locations(group);
+  GPUPS_REQUIRE(!exists || number(store().clock()) == state_.clock,
+                "the tables of the checkpoint in {} are of step {}, and its trainer state is of step {} (they do not "
+                "match): use another checkpoint",
+                latest->checkpoint.string(), number(store().clock()), state_.clock);
+  if (is_root()) folder_.emplace(options.folder);  // last, so that a start that fails writes no files
+  had_finished_ = exists && wait_find_finished();
+  if (folder_ && !had_finished_) folder_->write_config(resolved(config_));
+  if (!exists) return;
+  progress_.print(state_.clock < end_ && !had_finished_ ? fmt::format("resuming from step {}", state_.clock)
+                  : patience_over_ && state_.clock < end_
+                      ? fmt::format("training has ended at step {}: no improvement in {} validations", state_.clock,
+                                    state_.best.validations_since)
+                      : fmt::format("training is already complete: step {} of {}", state_.clock, end_));
+  if (had_finished_) progress_.print("results in " + options.folder.string());
+}
+
+// Returns whether the best checkpoint has the model of the best validation.
+bool Training::is_best_kept() const {
+  if (!is_checkpoint(best_checkpoint_)) return false;
+  return from_blobs(read_blobs(best_checkpoint_), best_checkpoint_).state.clock == state_.best.step;
+}
+
+// Returns whether no step is left and rank 0 finds the result of the run.
+bool Training::wait_find_finished() {
+  if (state_.clock < end_ && !patience_over_) return false;
+  bool const found = folder_ && folder_->has_result_of(state_.clock);
+  return !store().wait_allgather(found ? "found" : "").front().empty();
+}
+
+MemoryPlan Training::memory_plan(Device device) {
+  MemoryPlan plan;
+  for (MemoryPlanLine const& line : store().memory_plan()) {
+    bool const on_host = device.is_host() || line.what.ends_with("on the host");
+    std::uint64_t const used = std::max(line.bytes - std::min(line.bytes, kUnused), std::min(line.bytes, kLeast));
+    plan.push_back({.what = line.what, .bytes = on_host ? used : line.bytes, .on_host = on_host});
+  }
+  add_saving(plan, task().tables(), static_cast<std::size_t>(store().ranks()));
+  StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), state_.microbatches);
+  for (PlannedMemory const& line : data_.memory_plan(config_, device, step)) plan.push_back(line);
+  return plan;
+}
+
+// Prints the machine, cores and device of each rank.
+void Training::wait_print_locations(Group const& group) {
+  gpups::RankLocation const& mine = group.location();
+  auto const places = store().wait_allgather(
+      fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    progress_.print(fmt::format("rank {}: {}", rank, places[rank]));
+  }
+}
+
+void Training::wait_train() {
+  StepRunner stepper(store(), task(), stages_);
+  first_step_ = step_reported_ = number(store().clock());
+  bool const has_steps = first_step_ < end_ && !patience_over_;  // otherwise a trace stays as it is
+  if (config_.placement.trace_steps > 0 && has_steps) {
+    trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
+                   describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
+  }
+  // The model of the best validation is in the last checkpoint only, which the next save will replace.
+  if (has_steps && state_.best.step != 0 && !is_best_kept()) wait_save(best_checkpoint_);
+  if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
+  watch_.start();
+  for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
+  store().wait_applied();
+  watch_.stop();
+}
+
+// Returns the next step at which no batch may be prepared: the end, or the end of an epoch if rows expire.
+Clock Training::next_break() const {
+  if (config_.train.expire_after == 0) return Clock{end_};
+  std::int64_t const epoch = number(store().clock()) / steps_per_epoch_;
+  return Clock{std::min(end_, (epoch + 1) * steps_per_epoch_)};
+}
+
+bool Training::wait_train_until(StepRunner& stepper, Clock end) {
+  Pipeline pipeline(store(), task(), *batches_, stages_,
+                    {.begin = store().clock(),
+                     .end = end,
+                     .lookahead = static_cast<std::size_t>(config_.train.lookahead),
+                     .prefetch_thread = config_.train.prefetch_thread,
+                     .reuse_batches = config_.train.reuse_batches,
+                     .trace = trace_ ? &*trace_ : nullptr});
+  while (auto step = pipeline.next()) {
+    stepper.wait_ready(*step);
+    stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
+    if (stopped_ || patience_over_) return false;
+    Clock const clock = step->clock;
+    task().wait_before_step(*stream_, store(), clock);
+    std::size_t const samples = step->samples;
+    std::int64_t const loss = stepper.run(std::move(*step), StopSignals::received() ? kStop : 0);
+    after_step(clock + 1, loss, samples);
+  }
+  return true;
+}
+
+void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
+  std::int64_t const steps = number(done);
+  state_.clock = steps;
+  since_report_.loss += loss;
+  since_report_.samples += static_cast<std::int64_t>(samples);
+  bool const last = steps == end_, epoch_ended = steps % steps_per_epoch_ == 0;
+  if (steps % config_.run.report_every == 0 || epoch_ended || last) wait_report();
+  double const pace = watch_.seconds() / static_cast<double>(std::max<std::int64_t>(steps - first_step_, 1));
+  SpeedUnit const unit = data_.speed_unit();
+  progress_.update({.step = steps,
+                    .steps = end_,
+                    .epoch = static_cast<double>(steps) / static_cast<double>(steps_per_epoch_),
+                    .speed = static_cast<double>(config_.train.batch_size) * unit.per_sample / std::max(pace, 1e-9),
+                    .speed_unit = unit.name,
+                    .loss = loss_,
+                    .seconds_left = pace * static_cast<double>(end_ - steps)},
+                   watch_.seconds());
+  if (epoch_ended) wait_expire();
+  if (!epoch_ended || last) return;
+
+  std::int64_t const epoch = steps / steps_per_epoch_;
+  auto const due = [epoch](std::int64_t every) { return every > 0 && epoch % every == 0; };
+  bool const validate = due(config_.train.validate_every) && data_.has("valid"),
+             save = due(config_.train.checkpoint_every);
+  if (!validate && !save && !config_.eval.progressive) return;
+  store().wait_applied();
+  watch_.stop();
+  wait_progressive();
+  if (validate) wait_validate();
+  if (save && state_.best.step != steps) wait_save(checkpoint_);  // else the best checkpoint has the step
+  watch_.start();
+}
+
+void Training::wait_report() {
+  since_report_.seconds = watch_.seconds() - seconds_reported_;
+  seconds_reported_ = watch_.seconds();
+  step_reported_ = state_.clock;
+  Stats const stats = store().stats();
+  Totals const totals = wait_totals(store(), since_report_, stats);
+  since_report_ = {};
+  loss_ = totals.interval.loss_mean();
+  state_.samples += totals.interval.samples;
+  nlohmann::json const pairs = store().ranks() <= kPairsRanksMax ? wait_pairs(store(), stats) : nlohmann::json();
+  if (!folder_) return;
+  nlohmann::json line{{"step", state_.clock},
+                      {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
+                      {"loss", *loss_},
+                      {"train_seconds", seconds_before_ + watch_.seconds()}};
+  line.update(speeds(totals.interval.samples_per_s()));
+  line.update(accounts_of(stats, totals));
+  if (!pairs.is_null()) line["pairs"] = pairs;
+  folder_->add_metrics(line);
+}
+
+void Training::wait_expire() {
+  if (config_.train.expire_after == 0) return;
+  store().wait_applied();
+  std::size_t forgotten = 0;
+  for (std::uint32_t t = 0; t < task().tables().size(); ++t) {
+    forgotten += store().expire(TableId{t}, config_.train.expire_after);
+  }
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"rows_forgotten", forgotten}});
+}
+
+void Training::wait_validate() {
+  valid_ = task().wait_evaluate(*stream_, store(), "valid");
+  BestValidation& best = state_.best;
+  bool const better = valid_->quality > best.quality;
+  best.validations_since = better ? 0 : best.validations_since + 1;
+  patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
+  progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
+                              loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
+  if (patience_over_)
+    progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
+  if (better) best.quality = valid_->quality;
+  if (config_.train.keep_best && (best.step == 0 || valid_->quality > best.kept_quality)) wait_keep_best();
+}
+
+// Tests the model of the best validation so far, and keeps it.
+void Training::wait_keep_best() {
+  BestValidation& best = state_.best;
+  best.step = state_.clock;
+  best.kept_quality = valid_->quality;
+  best.summary = {{"step", state_.clock},
+                  {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
+                  {"valid", valid_->json},
+                  {"table_hash", fmt::format("{:016x}", store().table_hash())}};
+  if (data_.has("test")) {
+    Metrics const test = task().wait_evaluate(*stream_, store(), "test");
+    best.summary["test"] = test.json;
+    best.test_text = test.text;
+  }
+  if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
+}
+
+// Reports the progressive validation of an epoch, or of its steps since a resume.
+void Training::wait_progressive() {
+  auto const metrics = task().wait_progressive(store());
+  if (!metrics) return;
+  progressive_ = metrics;
+  std::int64_t const epoch = (state_.clock + steps_per_epoch_ - 1) / steps_per_epoch_;
+  progress_.print(fmt::format("epoch {}: progressive {}", epoch, metrics->text));
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"progressive", metrics->json}});
+}
+
+void Training::wait_save(std::filesystem::path const& checkpoint) {
+  if (folder_) folder_->require_there();  // saving would create the folder again
+  state_.train_seconds = seconds_before_ + watch_.seconds();
+  std::vector<Blob> blobs = to_blobs(config_, state_);
+  for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
+  store().save(checkpoint, blobs);
+}
+
+nlohmann::json Training::speeds(double samples_per_s) const {
+  SpeedUnit const unit = data_.speed_unit();
+  nlohmann::json found{{"samples_per_s", samples_per_s}};
+  found[fmt::format("{}_per_s", unit.name)] = samples_per_s * unit.per_sample;
+  return found;
+}
+
+nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
+  nlohmann::json accounts = to_json(totals.traffic_report);
+  accounts.update(to_json(totals.row_report));
+  accounts.update({{"stage_seconds", to_json(stages_)},
+                   {"round_seconds", to_json(mine.round)},
+                   {"wait_seconds", mine.wait_seconds},
+                   {"peak_memory", peak_memory(store().options().device)}});
+  return accounts;
+}
+
+void require_memory_for(Config const& config, Data const& data, Group const& group, int ranks_here) {
+  Device const device = device_from(config.run.device, group.location().local_rank);
+  StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0);
+  require_memory(data.memory_plan(config, device, step), device, ranks_here);
+}
+
+bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options) {
+  Training training(config, data, group, options);
+  if (training.had_finished()) return true;
+  try {
+    training.wait_train();
+  } catch (GradientError const& error) {
+    throw GradientError(training.explain(error.what()));
+  }
+  return training.wait_finish();
+}
+
+}  // namespace gpups::trainer

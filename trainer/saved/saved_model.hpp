@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoints of a run, before their tables are loaded.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "trainer/config/config.hpp"
+#include "trainer/saved/trainer_state.hpp"
+
+namespace gpups::trainer {
+
+// A checkpoint whose blobs have been read.
+struct SavedModel {
+  std::filesystem::path run;  // the folder of its run
+  std::filesystem::path checkpoint;
+  std::vector<Blob> blobs;
+  SavedState saved;
+
+  // Returns whether the model of the best validation was kept, and this is another one.
+  bool is_not_best() const { return saved.state.best.step != 0 && saved.state.best.step != saved.state.clock; }
+};
+
+// Returns the checkpoint of a run with the most steps, from which training resumes, or nothing if the run has none.
+std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run);
+
+// Opens the model of a run: that of the best validation if train.keep_best kept it, else the latest. overrides:
+// settings that do not change the model, for instance run.device; train.keep_best = false opens the latest. Throws
+// Error if there is no checkpoint, or if a setting changes the model.
+SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a run other than tables and dense layers. With it a resumed run gets the same bits as one that never
+// stopped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "trainer/config/config.hpp"
+
+namespace gpups::trainer {
+
+// The best validation of a run so far.
+struct BestValidation {
+  double quality = 0;  // Metrics::quality
+  std::int64_t validations_since = 0;
+  // Of the validation whose model is kept: the number of steps before it (0: no model is kept), its quality, its entry
+  // of summary.json, and Metrics::text of the test split.
+  std::int64_t step = 0;
+  double kept_quality = 0;
+  nlohmann::json summary{};
+  std::string test_text{};
+
+  bool operator==(BestValidation const&) const = default;
+};
+
+// A blob of the checkpoint.
+struct TrainerState {
+  std::int64_t clock = 0;           // number of completed steps, which determines the position in the data
+  std::uint32_t microbatches = 0;   // of a global batch
+  std::int64_t schedule_steps = 0;  // end of the learning rate's schedule
+  std::uint64_t data_digest = 0;
+  BestValidation best;
+  double train_seconds = 0;
+  std::int64_t samples = 0;
+
+  bool operator==(TrainerState const&) const = default;
+};
+
+// Returns the trainer's blobs of a checkpoint: the configuration and the trainer state.
+std::vector<Blob> to_blobs(Config const& config, TrainerState const& state);
+
+// The blobs of a checkpoint that to_blobs() returns.
+struct SavedState {
+  Config config;
+  TrainerState state;
+};
+// Reads these blobs. folder: of the checkpoint, for messages. Throws Error if blobs are missing or invalid.
+SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder);
+
+// Throws Error if a run with this configuration and data cannot resume from `saved`. The error contains the first key
+// that differs, and both values.
+void require_same_run(SavedState const& saved, Config const& now, std::uint64_t data_digest,
+                      std::filesystem::path const& folder);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/click/click_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/base/random.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/tasks/click/binary_format.hpp"
+#include "trainer/tasks/click/click_tables.hpp"
+#include "trainer/tasks/click/click_task.hpp"
+#include "trainer/tasks/click/model/click_model.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether a file has the binary format, by its first bytes.
+bool is_binary(fs::path const& path) {
+  char first[sizeof kMagic];
+  return InputFile(path).read(first, sizeof first) == sizeof first && std::memcmp(first, kMagic, sizeof first) == 0;
+}
+
+// Removes the last samples from a split, as many as `share` of `all`, and returns them as another split. Returns
+// nothing if that is less than one sample.
+std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
+  auto const count = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all)));
+  if (count == 0) return std::nullopt;
+  from.count -= count;
+  return Split{from.samples, from.first + from.count, count};
+}
+
+}  // namespace
+
+Layout layout_of(DataConfig const& config) {
+  return make_layout(static_cast<std::size_t>(config.numeric_columns),
+                     static_cast<std::size_t>(config.categorical_columns), config.multi_hot, config.weighted);
+}
+
+Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
+  Layout const layout = layout_of(config.data);
+  std::error_code unknown;  // a file that does not exist is reported when it is opened
+  auto const type = fs::status(path, unknown).type();
+  GPUPS_REQUIRE(type == fs::file_type::regular || type == fs::file_type::directory ||
+                    type == fs::file_type::not_found || type == fs::file_type::none,
+                "{} is a pipe or a device (data files are opened more than once): write the data to a regular file",
+                path.string());
+  if (!is_binary(path)) {
+    TextOptions const options{.bad_share_max = config.data.bad_share_max,
+                              .threads = static_cast<int>(config.run.reader_threads)};
+    return read_samples_text(path, layout, options, notices);
+  }
+  Samples samples = open_samples(path);
+  GPUPS_REQUIRE(
+      samples.layout() == layout,
+      "{} has {} and {} (the configuration has {} and {}, or categories of other kinds): set data.numeric_columns, "
+      "data.categorical_columns, data.multi_hot and data.weighted to the values that it was converted with",
+      path.string(), with_count(samples.layout().numbers.size(), "number"),
+      with_count(samples.layout().categories.size(), "category"), with_count(layout.numbers.size(), "number"),
+      with_count(layout.categories.size(), "category"));
+  return samples;
+}
+
+ClickData::ClickData(Config const& config)
+    : train_{open_click_file(fs::path(config.data.folder) / config.data.train, config, notices_)} {
+  std::uint64_t const all = train_.count = train_.samples.size();
+  auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
+    if (file.empty()) return cut_off(train_, share, all);
+    Split split{open_click_file(fs::path(config.data.folder) / file, config, notices_)};
+    split.count = split.samples.size();
+    return split;
+  };
+  test_ = held_out(config.data.test, config.data.test_share);  // the last samples
+  valid_ = held_out(config.data.valid, config.data.valid_share);
+  GPUPS_REQUIRE(train_.count > 0,
+                "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
+                "data.test_share",
+                config.data.train);
+  statistics_ = measure_samples(train_.samples, train_.first, train_.count);
+}
+
+FrequentValues const& ClickData::frequent_values(Features const& features, std::uint32_t min_count) const {
+  std::call_once(measured_,
+                 [&] { frequent_ = features.measure(train_.samples, train_.first, train_.count, min_count); });
+  return frequent_;
+}
+
+std::uint64_t ClickData::digest() const {
+  std::uint64_t digest = 0;
+  auto const add = [&digest](Split const& split) {
+    digest = random_bits(digest, split.samples.digest(), split.first, split.count);
+  };
+  add(train_);
+  if (valid_) add(*valid_);
+  if (test_) add(*test_);
+  return digest;
+}
+
+std::string ClickData::summary() const {
+  Layout const& layout = train_.samples.layout();
+  return fmt::format("{} and {}; {} for training, {} for validation, {} for the test",
+                     with_count(layout.numbers.size(), "number"), with_count(layout.categories.size(), "category"),
+                     with_count(train_.count, "sample"), valid_ ? valid_->count : 0, test_ ? test_->count : 0);
+}
+
+nlohmann::json ClickData::counts() const {
+  Layout const& layout = train_.samples.layout();
+  return {{"numbers", layout.numbers.size()}, {"categories", layout.categories.size()}};
+}
+
+ModelShape click_shape(Config const& config) {
+  ClickModel const model(layout_of(config.data), config.model, static_cast<std::uint64_t>(config.train.seed));
+  ModelShape shape;
+  for (Features::FeatureTable const& table : model.features().tables()) {
+    shape.widest_row = std::max(shape.widest_row, table.dim);
+  }
+  for (Parameter const& layer : model.parameters().all()) {
+    shape.largest_layer = std::max(shape.largest_layer, layer.size());
+  }
+  return shape;
+}
+
+std::unique_ptr<Data const> read_clicks(Config const& config) { return std::make_unique<ClickData>(config); }
+
+std::vector<Features::KeyEstimate> ClickData::key_estimates(Features const& features, std::size_t batch) const {
+  std::lock_guard lock(estimating_);
+  if (estimated_for_ != batch) {
+    estimates_ = features.estimate_keys(train_.samples, train_.first, train_.count, batch);
+    estimated_for_ = batch;
+  }
+  return estimates_;
+}
+
+MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
+  ClickModel model(train_.samples.layout(), config.model, static_cast<std::uint64_t>(config.train.seed), statistics_);
+  Features& features = model.features();
+  MemoryPlan plan;
+  if (train_.samples.in_memory()) {
+    std::uint64_t bytes = train_.samples.bytes();
+    for (auto const* split : {&valid_, &test_}) {
+      if (*split && &(*split)->samples.storage() != &train_.samples.storage()) bytes += (*split)->samples.bytes();
+    }
+    plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
+  }
+  if (config.model.min_count > 0) {
+    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.min_count));
+    plan.push_back({.what = "frequent values", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
+    features.merge_rare_values(frequent);
+  }
+
+  auto const tables = click_tables(model, config, 1);
+  auto const keys = key_estimates(features, step.samples);
+  std::vector<BatchPart> parts;
+  std::size_t const numbers = row_stride(features.numbers());
+  std::uint64_t entries = 0, predicted = 0;
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    Features::KeyEstimate const& of_table = keys[p];
+    bool const coefficients = of_table.coefficients || config.model.row_dropout > 0;
+    BatchPart part{.entries = static_cast<std::size_t>(of_table.entries_per_sample * static_cast<double>(step.samples)),
+                   .rows = static_cast<std::size_t>(of_table.in_batch),
+                   .table = tables[p],
+                   .entry_bytes = sizeof(Key) + 4 + (of_table.bags ? 4 : 0) + (coefficients ? 4 : 0)};
+    entries += part.entries;
+    predicted += static_cast<std::uint64_t>(of_table.entries_per_sample * kPredictBlock) *
+                 (row_stride(part.table.dim) * sizeof(float) + part.entry_bytes + sizeof(std::uint32_t));
+    parts.push_back(part);
+    auto const rows = static_cast<std::size_t>(of_table.in_all / static_cast<double>(step.ranks));
+    plan.push_back({fmt::format("table '{}': about {} rows, estimated from the data", tables[p].name, rows),
+                    table_bytes(tables[p], rows), "model.dim, or set model.min_count"});
+  }
+  add_batches(plan, parts, step, device, "");
+  std::uint64_t const of_samples = step.samples * (2 * sizeof(float) + numbers * sizeof(float));
+  plan.push_back({fmt::format("numbers and labels of {} batches", step.prepared), of_samples * step.prepared,
+                  "train.batch_size or train.lookahead"});
+  Layout const& layout = train_.samples.layout();
+  plan.push_back({.what = "a batch while it is read",
+                  .bytes = step.samples * (numbers + layout.numbers.size() + 1) * sizeof(float) +
+                           entries * (2 * sizeof(Key) + 4 * sizeof(std::uint32_t)),
+                  .settings = "train.batch_size",
+                  .on_host = true});
+
+  std::uint64_t scratch = 0;
+  for (std::size_t columns : model.scratch_columns()) scratch += row_stride(columns) * sizeof(float);
+  plan.push_back({"blocks of samples and their gradients", ClickComputation::bytes_for(step.samples, features.width()),
+                  "train.batch_size or model.dim"});
+  plan.push_back({"activations of layers",
+                  std::min(step.threads, step.microbatches) * step.microbatch_samples * scratch,
+                  "train.batch_size, or raise train.microbatches"});
+  for (MemoryPlanLine const& line :
+       DenseLayers::memory_plan(model.parameters(), step.microbatches, click_dense_options(config, 1))) {
+    plan.push_back({.what = line.what,
+                    .bytes = line.bytes,
+                    .settings = "model.top, model.bottom or train.microbatches",
+                    .on_host = line.what.ends_with("on the host"),
+                    .with_task = true});
+  }
+  std::uint64_t const floats = model.parameters().size() * sizeof(float);
+  plan.push_back({.what = "checkpoints: dense layers", .bytes = 4 * floats, .on_host = true});
+  if (step.ranks > 1) plan.push_back({"dense layers: sums in flight", 4 * floats, "model.top or model.bottom"});
+
+  std::uint64_t const most = std::max(valid_ ? valid_->count : 0, test_ ? test_->count : 0);
+  if (most > 0) {
+    plan.push_back({"evaluation: a block of samples", predicted +
+                                                          ClickComputation::bytes_for(kPredictBlock, features.width()) +
+                                                          step.threads * ClickComputation::kPredictedAtOnce * scratch});
+  }
+  std::uint64_t const predictions = most + (config.eval.progressive ? train_.count : 0);
+  plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Prediction), .on_host = true});
+  return plan;
+}
+
+std::unique_ptr<Task> ClickData::make_task(Config const& config, TaskContext const& context) const {
+  return std::make_unique<ClickTask>(*this, config, context);
+}
+
+}  // namespace gpups::trainer

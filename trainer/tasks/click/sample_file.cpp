@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/click/sample_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/checksum.hpp"
+#include "trainer/tasks/click/samples.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kLayoutBytesMax = std::size_t{2} << 20;  // more than check_layout() allows
+
+std::uint64_t digest_of_header(FileHeader const& header, std::string_view layout) {
+  auto const bytes = std::as_bytes(std::span(&header, 1)).first(offsetof(FileHeader, xxh3));
+  return kernels::checksum(std::as_bytes(std::span(layout)), kernels::checksum(bytes));
+}
+
+// Throws Error unless each block is between `begin` and `end`, the layout's end and the index.
+void check_entries(std::span<BlockEntry const> entries, std::uint64_t begin, std::uint64_t end,
+                   std::string const& path) {
+  for (std::size_t b = 0; b < entries.size(); ++b) {
+    BlockEntry const& entry = entries[b];
+    bool const inside =
+        entry.begin >= begin && entry.begin % kAlignment == 0 && entry.begin <= end && entry.bytes <= end - entry.begin;
+    GPUPS_REQUIRE(
+        inside,
+        "{} has block {} at byte {}, with {} bytes (that is outside of the file's data): convert the text again", path,
+        b, entry.begin, entry.bytes);
+  }
+}
+
+Layout read_layout(std::string_view text, std::string const& path) {
+  try {
+    return parse_layout(text);
+  } catch (Error const& error) {
+    throw Error(fmt::format("{} has a layout that cannot be used: {}", path, error.what()));
+  }
+}
+
+FileHeader read_header(std::span<std::byte const> file, std::string const& path) {
+  FileHeader header;
+  GPUPS_REQUIRE(file.size() >= sizeof header && std::memcmp(file.data(), kMagic, sizeof kMagic) == 0,
+                "{} is not a binary file of samples (its first bytes are others): convert text with gpu_train convert",
+                path);
+  std::memcpy(&header, file.data(), sizeof header);
+  GPUPS_REQUIRE(
+      header.version == kFormatVersion && header.block_samples == kSampleBlock && header.reserved == 0,
+      "{} has version {} of the format, or blocks of another size (this program reads version {}): convert the "
+      "text again",
+      path, header.version, kFormatVersion);
+  GPUPS_REQUIRE(header.layout_bytes <= kLayoutBytesMax && header.layout_bytes <= file.size() - sizeof header,
+                "{} is shorter than its header and layout (it was cut): copy or convert it again", path);
+  return header;
+}
+
+}  // namespace
+
+SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string const& path) {
+  FileHeader const header = read_header(file, path);
+  std::string_view const layout(reinterpret_cast<char const*>(file.data()) + sizeof header, header.layout_bytes);
+  GPUPS_REQUIRE(digest_of_header(header, layout) == header.xxh3,
+                "{} has a header with a wrong checksum (it was changed after it was written): convert the text again",
+                path);
+  std::uint64_t const blocks = header.samples / kSampleBlock + (header.samples % kSampleBlock != 0);
+  std::uint64_t const begin = header.index_begin;
+  GPUPS_REQUIRE(begin <= file.size() && begin % kAlignment == 0 && file.size() - begin == blocks * sizeof(BlockEntry) &&
+                    blocks <= file.size(),
+                "{} has {} bytes, which does not fit {} samples with an index at byte {} (it was cut or changed): "
+                "copy or convert it again",
+                path, file.size(), header.samples, begin);
+  GPUPS_REQUIRE(header.samples > 0, "{} has no samples (there is nothing to learn from): convert other text", path);
+  auto const index = file.subspan(begin);
+  GPUPS_REQUIRE(kernels::checksum(index) == header.index_xxh3,
+                "{} has an index with a wrong checksum (it was changed after it was written): convert the text again",
+                path);
+  std::span const entries(reinterpret_cast<BlockEntry const*>(index.data()), blocks);
+  check_entries(entries, sizeof header + header.layout_bytes, begin, path);
+  return {.layout = read_layout(layout, path), .samples = header.samples, .entries = entries};
+}
+
+SampleFileWriter::SampleFileWriter(std::filesystem::path const& path, Layout const& layout)
+    : path_(path), beside_(std::filesystem::path(path).concat(".new")), layout_(layout_text(layout)) {
+  file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) fail("created");
+  FileHeader const none;  // not valid, until finish()
+  write(&none, sizeof none);
+  write(layout_.data(), layout_.size());
+  align();
+}
+
+SampleFileWriter::~SampleFileWriter() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(beside_.c_str());
+}
+
+void SampleFileWriter::add(std::span<std::byte const> block, std::uint64_t xxh3) {
+  entries_.push_back({written_, block.size(), xxh3});
+  write(block.data(), block.size());
+  align();
+}
+
+std::uint64_t SampleFileWriter::finish(std::uint64_t samples) {
+  GPUPS_ASSERT(entries_.size() == (samples + kSampleBlock - 1) / kSampleBlock);
+  std::span const index = std::as_bytes(std::span(entries_));
+  FileHeader header{.version = kFormatVersion,
+                    .layout_bytes = static_cast<std::uint32_t>(layout_.size()),
+                    .block_samples = kSampleBlock,
+                    .samples = samples,
+                    .index_begin = written_,
+                    .index_xxh3 = kernels::checksum(index)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.xxh3 = digest_of_header(header, layout_);
+  write(index.data(), index.size());
+  if (::pwrite(file_, &header, sizeof header, 0) != sizeof header) fail("written");
+  if (::fsync(file_) != 0) fail("written to the disk");
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) fail("renamed into place");
+  ::close(file_);
+  file_ = -1;
+  return written_;
+}
+
+void SampleFileWriter::write(void const* data, std::size_t bytes) {
+  auto const* from = static_cast<char const*>(data);
+  for (std::size_t done = 0; done < bytes;) {
+    ssize_t const put = ::write(file_, from + done, bytes - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) fail("written");
+    done += static_cast<std::size_t>(put);
+  }
+  written_ += bytes;
+}
+
+void SampleFileWriter::align() {
+  constexpr char kZeros[kAlignment] = {};
+  write(kZeros, aligned(written_) - written_);
+}
+
+void SampleFileWriter::fail(char const* doing) const {
+  throw Error(fmt::format("{} cannot be {} ({}): check the path, its permissions and the free space on the disk",
+                          beside_.string(), doing, std::strerror(errno)));
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes and reads a binary file of click data: its header, layout and index, around the blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/tasks/click/binary_format.hpp"
+#include "trainer/tasks/click/layout.hpp"
+
+namespace gpups::trainer {
+
+// What header, layout and index of a file contain.
+struct SampleFileFacts {
+  Layout layout;
+  std::uint64_t samples = 0;
+  std::span<BlockEntry const> entries;  // refer to the file's bytes; each block ends before the index
+};
+
+// Reads header, layout and index from the bytes of the file `path`. Throws Error if the file is of another kind, was
+// cut or changed. Does not check blocks. REQUIRES: file is aligned to 8.
+SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string const& path);
+
+// Writes a file in order, under another name that finish() changes to `path`. Without finish(), the destructor removes
+// the file. Throws Error if the file cannot be written.
+class SampleFileWriter {
+ public:
+  SampleFileWriter(std::filesystem::path const& path, Layout const& layout);
+  ~SampleFileWriter();
+  SampleFileWriter(SampleFileWriter const&) = delete;
+  SampleFileWriter& operator=(SampleFileWriter const&) = delete;
+
+  // Appends a block. xxh3: kernels::checksum(block). All blocks but the last are full.
+  void add(std::span<std::byte const> block, std::uint64_t xxh3);
+  // Writes index and header, and renames the file. Returns the size of the file in bytes.
+  std::uint64_t finish(std::uint64_t samples);
+
+ private:
+  void write(void const* data, std::size_t bytes);
+  void align();
+  [[noreturn]] void fail(char const* doing) const;
+
+  std::filesystem::path path_, beside_;
+  std::string layout_;  // as text
+  int file_ = -1;
+  std::uint64_t written_ = 0;
+  std::vector<BlockEntry> entries_;
+};
+
+}  // namespace gpups::trainer

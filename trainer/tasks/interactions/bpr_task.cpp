@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/interactions/bpr_task.hpp"
+
+#include <numeric>
+
+#include "kernels/factor/pairwise_ranking.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+class BprStep : public TaskStep {
+ public:
+  BprStep(Stream& stream, std::vector<Key> const& users, std::vector<Key> const& items, std::uint32_t negatives,
+          BprTask::BprResults& computed)
+      : users_(to_device(stream, users)),
+        items_(to_device(stream, items)),
+        negatives_(negatives),
+        computed_(computed) {}
+
+  std::vector<TableBatch> tables() const override {
+    return {{.table = kUsersTable, .keys = users_}, {.table = kItemsTable, .keys = items_}};
+  }
+
+  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                std::span<MatrixView<float const> const> rows) override {
+    std::size_t const samples = users_.size(), entries = items_.size();
+    if (computed_.losses.size() < samples) {
+      stream.wait();
+      computed_ = {.user_gradients = Matrix<float>(stream.device(), samples, rows[0].columns()),
+                   .users_of_items = Array<std::uint32_t>(stream.device(), entries),
+                   .slopes = Array<float>(stream.device(), entries),
+                   .losses = Array<std::int64_t>(stream.device(), samples)};
+    }
+    auto const user_gradients = computed_.user_gradients.view().slice(0, samples);
+    auto const users_of_items = computed_.users_of_items.view().slice(0, entries);
+    auto const slopes = computed_.slopes.view().slice(0, entries);
+    auto const losses = computed_.losses.view().slice(0, samples);
+    kernels::pairwise_ranking(stream, {.users = rows[0],
+                                       .items = rows[1],
+                                       .user_rows = prepared.positions(0),
+                                       .item_rows = prepared.positions(1),
+                                       .negatives = negatives_,
+                                       .user_gradients = user_gradients,
+                                       .users_of_items = users_of_items,
+                                       .slopes = slopes,
+                                       .losses = losses});
+    gradients_ = {{.sources = user_gradients},
+                  {.sources = rows[0], .source_indices = users_of_items, .coefficients = slopes}};
+    std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
+    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+  }
+
+  std::vector<TableGradients> gradients() const override { return gradients_; }
+
+ private:
+  Array<Key> users_, items_;
+  std::uint32_t negatives_;
+  BprTask::BprResults& computed_;
+  std::vector<TableGradients> gradients_;
+};
+
+}  // namespace
+
+BprTask::BprTask(InteractionSet const& set, Config const& config, std::int64_t schedule_steps)
+    : Recommender(set, config, recommender_tables(set, config, schedule_steps)),
+      negatives_of_each_(static_cast<std::uint32_t>(config.model.negatives)),
+      negatives_(set, negatives_of_each_, static_cast<std::uint64_t>(config.train.seed)) {}
+
+std::unique_ptr<TaskStep> BprTask::prepare(Stream& stream, Batch const& batch) {
+  std::vector<Key> users, items;
+  users.reserve(batch.samples.size());
+  for (std::uint64_t const sample : batch.samples) users.push_back(set().users.keys()[set().train[sample].user]);
+  for (std::uint32_t const item : negatives_.items(batch)) items.push_back(set().items.keys()[item]);
+  return std::make_unique<BprStep>(stream, users, items, negatives_of_each_, computed_);
+}
+
+std::uint64_t bpr_step_bytes(Config const& config, std::size_t samples) {
+  std::size_t const entries = samples * static_cast<std::size_t>(1 + config.model.negatives);
+  return samples * (row_stride(static_cast<std::size_t>(config.model.dim)) * sizeof(float) + sizeof(std::int64_t)) +
+         entries * (sizeof(std::uint32_t) + sizeof(float));
+}
+
+}  // namespace gpups::trainer

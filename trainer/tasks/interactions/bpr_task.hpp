@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bayesian personalized ranking on one rank: the score of a user and an item is the dot product of their rows, and an
+// item that the user chose should have a larger score than items that are drawn; see kernels::PairwiseRanking.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trainer/tasks/interactions/interaction_set.hpp"
+#include "trainer/tasks/interactions/negative_items.hpp"
+#include "trainer/tasks/interactions/recommender.hpp"
+#include "trainer/tasks/task.hpp"
+
+namespace gpups::trainer {
+
+// The task of one rank.
+class BprTask : public Recommender {
+ public:
+  // `set` must outlive this object. schedule_steps: see TaskContext.
+  BprTask(InteractionSet const& set, Config const& config, std::int64_t schedule_steps);
+
+  std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
+
+  // Results of a step; the arrays are reused in later steps.
+  struct BprResults {
+    Matrix<float> user_gradients;
+    Array<std::uint32_t> users_of_items;
+    Array<float> slopes;
+    Array<std::int64_t> losses;
+  };
+
+ private:
+  std::uint32_t negatives_of_each_;
+  NegativeItems negatives_;
+  BprResults computed_;
+};
+
+// Returns the bytes that a step of `samples` interactions needs for its results.
+std::uint64_t bpr_step_bytes(Config const& config, std::size_t samples);
+
+}  // namespace gpups::trainer

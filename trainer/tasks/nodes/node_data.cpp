@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/nodes/node_data.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/tasks/nodes/random_walks.hpp"
+#include "trainer/tasks/words/skip_gram_task.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+WalkOptions walk_options(ModelConfig const& model) {
+  return {.walks = static_cast<std::uint32_t>(model.walks),
+          .length = static_cast<std::uint32_t>(model.walk_length),
+          .p = model.p,
+          .q = model.q};
+}
+
+class NodeTask : public SkipGramTask {
+ public:
+  NodeTask(Network const& network, Config const& config, std::int64_t schedule_steps)
+      : SkipGramTask(config, "nodes", network.nodes().size(), schedule_steps),
+        sampler_(network, walk_options(config.model), skip_gram_options(config)) {}
+
+  // REQUIRES: never called, since NodeData has no split.
+  Metrics wait_evaluate(Stream&, Store&, std::string_view) override {
+    throw Error("node embeddings have no metric: export the vectors and evaluate them in another program");
+  }
+
+ protected:
+  SkipGramGroups groups(Batch const& batch) const override { return sampler_.groups(batch); }
+
+ private:
+  WalkSampler sampler_;
+};
+
+}  // namespace
+
+std::unique_ptr<Data const> read_node_data(Config const& config) {
+  std::vector<std::string> notices;
+  Network network = read_network(std::filesystem::path(config.data.folder) / config.data.train, config.data.directed,
+                                 config.data.bad_share_max, notices);
+  return std::make_unique<NodeData>(std::move(network), static_cast<std::uint32_t>(config.model.walks),
+                                    std::move(notices));
+}
+
+NodeData::NodeData(Network network, std::uint32_t walks, std::vector<std::string> notices)
+    : network_(std::move(network)), walks_(walks), notices_(std::move(notices)), digest_(network_.digest()) {}
+
+std::string NodeData::summary() const {
+  return fmt::format("{} with {}; {} in an epoch", with_count(network_.nodes().size(), "node"),
+                     with_count(network_.edges(), "edge to a neighbour", "edges to neighbours"),
+                     with_count(samples(), "walk"));
+}
+
+nlohmann::json NodeData::counts() const { return {{"nodes", network_.nodes().size()}, {"edges", network_.edges()}}; }
+
+MemoryPlan NodeData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
+  auto const tables = skip_gram_tables(config, "nodes", network_.nodes().size(), 1);
+  std::size_t const length = walk_options(config.model).length;
+  std::size_t const groups = step.samples * ((length + kGroupPositions - 1) / kGroupPositions);
+  MemoryPlan plan;
+  plan.push_back({.what = "the data", .bytes = network_.bytes(), .on_host = true, .taken = true});
+  add_skip_gram(plan, config, tables, groups, step, device);
+  return plan;
+}
+
+std::unique_ptr<Task> NodeData::make_task(Config const& config, TaskContext const& context) const {
+  return std::make_unique<NodeTask>(network_, config, context.schedule_steps);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of node embeddings: a network, on which walks are drawn while training.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/words/named_vectors.hpp"
+
+namespace gpups::trainer {
+
+// Reads the edges data.train of a configuration.
+std::unique_ptr<Data const> read_node_data(Config const& config);
+
+// A network as Data. A sample is a random walk.
+class NodeData : public NamedVectors {
+ public:
+  NodeData(Network network, std::uint32_t walks, std::vector<std::string> notices);
+
+  Network const& network() const { return network_; }
+  Dictionary const& names() const override { return network_.nodes(); }
+
+  std::uint64_t samples() const override { return std::uint64_t{walks_} * network_.nodes().size(); }
+  std::string_view noun() const override { return "walk"; }
+  SpeedUnit speed_unit() const override { return {.name = "walks"}; }
+  bool has(std::string_view) const override { return false; }
+  std::uint64_t digest() const override { return digest_; }
+  std::vector<std::string> notices() const override { return notices_; }
+  std::string summary() const override;
+  nlohmann::json counts() const override;
+  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
+
+ private:
+  Network network_;
+  std::uint32_t walks_;  // from each node, in an epoch
+  std::vector<std::string> notices_;
+  std::uint64_t digest_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/ratings/rating_predictor.hpp"
+
+#include <algorithm>
+
+#include "kernels/factor/rating_errors.hpp"
+#include "kernels/factor/split_biases.hpp"
+#include "trainer/tasks/ratings/factor_tables.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+Matrix<float> zero_matrix(Stream& stream, std::size_t rows, std::size_t columns) {
+  Matrix<float> matrix(stream.device(), rows, columns);
+  View<float> const all = matrix.view().flat();
+  memory::fill_bytes(stream, all.data(), 0, all.bytes());
+  return matrix;
+}
+
+}  // namespace
+
+std::uint64_t predictor_bytes(ModelConfig const& model) {
+  std::size_t const matrices = model.biases ? 3 : 2;
+  return matrices * (RatingPredictor::kAtOnce + 1) * row_stride(factor_dim(model)) * sizeof(float);
+}
+
+RatingPredictor::RatingPredictor(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale)
+    : stream_(stream),
+      store_(store),
+      biases_(model.biases),
+      scale_(scale),
+      rows_(make_side(kRowsTable)),
+      columns_(make_side(kColumnsTable)),
+      slopes_(stream.device(), kAtOnce),
+      losses_(stream.device(), kernels::rating_losses(kAtOnce)) {
+  zeros_ = to_device(stream, std::vector<float>(kAtOnce, 0));
+  if (!biases_) return;
+  sources_ = Matrix<float>(stream.device(), kAtOnce + 1, factor_dim(model));
+  column_biases_ = Array<float>(stream.device(), kAtOnce + 1);
+}
+
+RatingPredictor::Side RatingPredictor::make_side(TableId table) {
+  return {.table = table,
+          .rows = zero_matrix(stream_, kAtOnce + 1, store_.table(table).dim),
+          .found = Array<std::uint8_t>(stream_.device(), kAtOnce)};
+}
+
+LookupRequest RatingPredictor::begin_lookup(Side const& side, View<Key const> keys) {
+  return store_.begin_lookup(stream_, side.table, keys, side.rows.view().slice(0, keys.size()),
+                             side.found.view().slice(0, keys.size()));
+}
+
+// Returns the row of each rating: its own, or the zeros if there is none.
+Array<std::uint32_t> RatingPredictor::positions(Side const& side, std::size_t count) {
+  std::vector<std::uint8_t> const found = to_host(stream_, View<std::uint8_t const>(side.found.view().slice(0, count)));
+  std::vector<std::uint32_t> rows(count);
+  for (std::size_t i = 0; i < count; ++i) rows[i] = static_cast<std::uint32_t>(found[i] != 0 ? i : kAtOnce);
+  return to_device(stream_, rows);
+}
+
+std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std::span<Key const> columns) {
+  std::size_t const count = rows.size();
+  Array<Key> const row_keys = to_device(stream_, std::vector<Key>(rows.begin(), rows.end()));
+  Array<Key> const column_keys = to_device(stream_, std::vector<Key>(columns.begin(), columns.end()));
+  LookupRequest const of_rows = begin_lookup(rows_, row_keys), of_columns = begin_lookup(columns_, column_keys);
+  store_.wait_lookup(stream_, of_rows);
+  store_.wait_lookup(stream_, of_columns);
+
+  Array<std::uint32_t> const rows_of = positions(rows_, count), columns_of = positions(columns_, count);
+  if (biases_) {
+    kernels::split_biases(stream_,
+                          {.rows = columns_.rows, .sources = sources_, .biases = column_biases_, .mean = scale_.mean});
+  }
+  kernels::rating_errors(stream_, {.rows = rows_.rows,
+                                   .columns = biases_ ? sources_ : columns_.rows,
+                                   .rows_of = rows_of,
+                                   .columns_of = columns_of,
+                                   .ratings = zeros_.view().slice(0, count),
+                                   .column_biases = column_biases_,
+                                   .slopes = slopes_,
+                                   .losses = losses_});
+  std::vector<float> predictions = to_host(stream_, View<float const>(slopes_.view().slice(0, count)));
+  for (float& p : predictions) p = std::clamp(p / 2, scale_.lowest, scale_.highest);
+  return predictions;
+}
+
+RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+                        RatingSet const& set, std::span<Rating const> ratings) {
+  constexpr std::size_t kAtOnce = RatingPredictor::kAtOnce;
+  RatingPredictor predictor(stream, store, model, scale);
+  RatingSums sums;
+  auto const ranks = static_cast<std::size_t>(store.ranks());
+  for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {
+    auto const some = ratings.subspan(b * kAtOnce, std::min(kAtOnce, ratings.size() - b * kAtOnce));
+    std::vector<Key> rows, columns;
+    for (Rating const& rating : some) {
+      rows.push_back(set.rows.keys()[rating.row]);
+      columns.push_back(set.columns.keys()[rating.column]);
+    }
+    std::vector<float> const predictions = predictor.wait_predict(rows, columns);
+    for (std::size_t i = 0; i < some.size(); ++i) sums.add(double{predictions[i]} - double{some[i].value});
+  }
+  store.wait_barrier();  // a rank serves the look-ups of other ranks until all ranks are done
+  return sums;
+}
+
+}  // namespace gpups::trainer

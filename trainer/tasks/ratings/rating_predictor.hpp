@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts ratings from rows that are looked up, many ratings at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "trainer/config/config.hpp"
+#include "trainer/tasks/ratings/rating_metrics.hpp"
+#include "trainer/tasks/ratings/rating_scale.hpp"
+#include "trainer/tasks/ratings/rating_set.hpp"
+
+namespace gpups::trainer {
+
+// Returns the bytes of a predictor for this model.
+std::uint64_t predictor_bytes(ModelConfig const& model);
+
+// The predictions of a model whose tables are in a store. A row or column that training has not seen counts as zeros.
+class RatingPredictor {
+ public:
+  static constexpr std::size_t kAtOnce = 16384;  // ratings; few enough that their rows stay in caches
+
+  // stream, store: must outlive this object.
+  RatingPredictor(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale);
+
+  // Returns the prediction for each pair of a row and a column. REQUIRES: 1 .. kAtOnce pairs. Blocks. Not collective,
+  // but every rank must keep its store until all ranks are done.
+  std::vector<float> wait_predict(std::span<Key const> rows, std::span<Key const> columns);
+
+ private:
+  // The rows of one table for a batch of ratings, and a row of zeros at the end.
+  struct Side {
+    TableId table;
+    Matrix<float> rows;
+    Array<std::uint8_t> found;
+  };
+  Side make_side(TableId table);
+  LookupRequest begin_lookup(Side const& side, View<Key const> keys);
+  Array<std::uint32_t> positions(Side const& side, std::size_t count);
+
+  Stream& stream_;
+  Store& store_;
+  bool biases_;
+  RatingScale scale_;
+  Side rows_, columns_;
+  Matrix<float> sources_;  // of columns, with biases
+  Array<float> column_biases_;
+  Array<float> zeros_, slopes_;
+  Array<std::int64_t> losses_;
+};
+
+// Predicts this rank's share of the ratings and returns their errors. Blocks. Collective, between steps.
+RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+                        RatingSet const& set, std::span<Rating const> ratings);
+
+}  // namespace gpups::trainer

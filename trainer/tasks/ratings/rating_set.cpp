@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/ratings/rating_set.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/base/random.hpp"
+#include "trainer/tasks/ratings/rating_file.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using Lines = std::vector<RatingLine>;
+
+// Moves the ratings whose draw is in [begin, end) from `from` to `to`. draws: a random number in [0, 1) for each rating
+// of `from`. Splits use disjoint ranges, so no rating is in two splits.
+void hold_out(Lines& from, Lines& to, std::vector<double>& draws, double begin, double end) {
+  if (begin >= end) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (draws[i] >= begin && draws[i] < end) {
+      to.push_back(from[i]);
+    } else {
+      from[kept] = from[i];
+      draws[kept++] = draws[i];
+    }
+  }
+  from.resize(kept);
+  draws.resize(kept);
+}
+
+std::vector<Rating> numbered(Lines const& lines, RatingSet& set) {
+  std::vector<Rating> ratings;
+  ratings.reserve(lines.size());
+  for (RatingLine const& line : lines) {
+    ratings.push_back({set.rows.add(line.row), set.columns.add(line.column), line.value});
+  }
+  return ratings;
+}
+
+void add_notice_of_unknown(RatingSet& set, std::string_view name) {
+  auto const& split = set.split(name);
+  auto const unknown = std::count_if(split.begin(), split.end(), [&set](Rating const& r) {
+    return r.row >= set.known_rows || r.column >= set.known_columns;
+  });
+  if (unknown == 0) return;
+  set.notices.push_back(
+      fmt::format("{} of the {} split, of {}, have a row or a column without training ratings, which counts as zeros",
+                  with_count(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
+}
+
+}  // namespace
+
+std::uint64_t RatingSet::digest() const {
+  static_assert(sizeof(Rating) == 12);
+  std::uint64_t hash = 0;
+  auto const add = [&hash](auto const& v) { hash = XXH3_64bits_withSeed(v.data(), v.size() * sizeof(v[0]), hash); };
+  add(rows.keys());
+  add(columns.keys());
+  add(train);
+  add(valid);
+  add(test);
+  return hash;
+}
+
+RatingSet read_ratings(DataConfig const& config) {
+  RatingSet set;
+  auto const read = [&](std::string const& file) {
+    return read_rating_file(std::filesystem::path(config.folder) / file, config.bad_share_max, set.notices);
+  };
+  Lines train = read(config.train), valid, test;
+  if (!config.valid.empty()) valid = read(config.valid);
+  if (!config.test.empty()) test = read(config.test);
+
+  std::vector<double> draws;
+  draws.reserve(train.size());
+  for (std::uint64_t i = 0; i < train.size(); ++i) {
+    draws.push_back(static_cast<double>(random_bits(static_cast<std::uint64_t>(config.split_seed), i) >> 11) * 0x1p-53);
+  }
+  double const test_share = config.test.empty() ? config.test_share : 0;
+  double const valid_share = config.valid.empty() ? config.valid_share : 0;
+  hold_out(train, test, draws, 0, test_share);
+  hold_out(train, valid, draws, test_share, test_share + valid_share);
+  GPUPS_REQUIRE(!train.empty(),
+                "{} has no ratings for training (all of them are held out): lower data.valid_share and "
+                "data.test_share",
+                config.train);
+
+  set.train = numbered(train, set);
+  set.known_rows = set.rows.size();
+  set.known_columns = set.columns.size();
+  set.valid = numbered(valid, set);
+  set.test = numbered(test, set);
+  add_notice_of_unknown(set, "valid");
+  add_notice_of_unknown(set, "test");
+  return set;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/ratings/saved_ratings.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/atomic_folder.hpp"
+#include "trainer/input/line_reader.hpp"
+#include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_file.hpp"
+
+namespace gpups::trainer {
+
+SavedRatings::SavedRatings(SavedModel const& model) : saved_(model.saved), scale_(rating_scale(model.blobs)) {
+  Config const& config = saved_.config;
+  store_ = std::make_unique<Store>(Group::alone(), StoreOptions{.device = device_from(config.run.device),
+                                                                .threads = static_cast<int>(config.run.threads),
+                                                                .seed = static_cast<std::uint64_t>(config.train.seed)});
+  for (TableOptions const& table : factor_tables(config, 0, 0, saved_.state.schedule_steps)) store_->add_table(table);
+  store_->restore(model.checkpoint);
+}
+
+void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::string>& notices,
+                           std::function<void(std::span<float const>)> const& take) {
+  Stream stream = store_->make_stream();
+  RatingPredictor predictor(stream, *store_, saved_.config.model, scale_);
+  std::vector<Key> rows, columns;
+  auto const predict_read = [&] {
+    if (!rows.empty()) take(predictor.wait_predict(rows, columns));
+    rows.clear();
+    columns.clear();
+  };
+  LineReader reader(file);
+  std::string_view line;
+  while (reader.next(line)) {
+    if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
+      notices.push_back(fmt::format("skipped the heading of {}", file.string()));
+      continue;
+    }
+    RatingLine pair;
+    std::string_view const wrong = parse_pair(line, pair);
+    GPUPS_REQUIRE(wrong.empty(), "{} {} (each line needs a prediction): correct the line", reader.position(), wrong);
+    rows.push_back(Key{pair.row});
+    columns.push_back(Key{pair.column});
+    if (rows.size() == RatingPredictor::kAtOnce) predict_read();
+  }
+  predict_read();
+}
+
+void SavedRatings::write(std::filesystem::path const& folder, ExportFormat format) {
+  Config const& config = saved_.config;
+  nlohmann::ordered_json const description{{"model", config.model.name}, {"steps", saved_.state.clock},
+                                           {"dim", config.model.dim},    {"biases", config.model.biases},
+                                           {"mean", scale_.mean},        {"lowest", scale_.lowest},
+                                           {"highest", scale_.highest},  {"configuration", resolved(config)}};
+  write_folder(folder, [&](std::filesystem::path const& beside) {
+    store_->export_rows(beside / "rows", format);
+    write_file(beside / "model.json", description.dump(1) + "\n");
+  });
+}
+
+}  // namespace gpups::trainer

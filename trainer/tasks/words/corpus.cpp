@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/words/corpus.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/input_file.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20, kWordBytesMax = std::size_t{1} << 16;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// Calls word(text) for each word of a file, and line_end() at the end of each line, also of a last line without its
+// end.
+template <class Word, class LineEnd>
+void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
+  InputFile file(path);
+  std::string text;  // a part of a word that the block before ended with, and the block
+  bool in_line = false, first = true;
+  for (bool more = true; more;) {
+    std::size_t const before = text.size();
+    text.resize(before + kBlockBytes);
+    std::size_t const got = file.read(text.data() + before, kBlockBytes);
+    text.resize(before + got);
+    more = got == kBlockBytes;
+    std::size_t begin = first && text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    first = false;
+    while (begin < text.size()) {
+      if (is_blank(text[begin])) {
+        if (text[begin] == '\n') line_end();
+        in_line = in_line && text[begin] != '\n';
+        ++begin;
+        continue;
+      }
+      auto const end = static_cast<std::size_t>(
+          std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_blank) - text.begin());
+      GPUPS_REQUIRE(end - begin <= kWordBytesMax,
+                    "{} has a word of more than {} KiB (words are separated by blanks and ends of lines): check the "
+                    "file",
+                    path.string(), kWordBytesMax >> 10);
+      if (end == text.size() && more) break;  // it may continue in the next block
+      word(std::string_view(text).substr(begin, end - begin));
+      in_line = true;
+      begin = end;
+    }
+    text.erase(0, begin);
+  }
+  if (in_line) line_end();
+}
+
+}  // namespace
+
+std::uint64_t Corpus::digest() const {
+  std::uint64_t hash = 0;
+  auto const add = [&hash](auto const& v) { hash = XXH3_64bits_withSeed(v.data(), v.size() * sizeof(v[0]), hash); };
+  add(words.keys());
+  add(counts);
+  add(positions);
+  return hash;
+}
+
+Corpus read_corpus(std::filesystem::path const& file, std::uint64_t min_count) {
+  Dictionary all("word");
+  std::vector<std::uint64_t> counts;
+  each_word(
+      file,
+      [&](std::string_view word) {
+        std::uint32_t const number = all.add(word);
+        if (number == counts.size()) counts.push_back(0);
+        ++counts[number];
+      },
+      [] {});
+
+  std::vector<std::uint32_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
+  Corpus corpus;
+  for (std::uint32_t const old : order) {
+    if (counts[old] < min_count) break;
+    corpus.words.add(all.name(old));
+    corpus.counts.push_back(counts[old]);
+    corpus.total += counts[old];
+  }
+  GPUPS_REQUIRE(corpus.words.size() > 1,
+                "{} has {} with at least {} occurrences (there is nothing to learn): check the file, or lower "
+                "model.min_count",
+                file.string(), with_count(corpus.words.size(), "word"), min_count);
+  if (std::size_t const rare = all.size() - corpus.words.size(); rare > 0) {
+    std::uint64_t const read = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    corpus.notices.push_back(fmt::format("left out {} with fewer than {} occurrences: {:.2g} % of the text",
+                                         with_count(rare, "word"), min_count,
+                                         100 * static_cast<double>(read - corpus.total) / static_cast<double>(read)));
+  }
+
+  corpus.positions.reserve(corpus.total);
+  each_word(
+      file,
+      [&](std::string_view word) {
+        if (auto const number = corpus.words.find(word)) corpus.positions.push_back(*number);
+      },
+      [&] {
+        bool const empty = corpus.positions.empty() || corpus.positions.back() == Corpus::kLineEnd;
+        if (!empty) corpus.positions.push_back(Corpus::kLineEnd);
+      });
+  return corpus;
+}
+
+}  // namespace gpups::trainer

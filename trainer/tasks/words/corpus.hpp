@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text in memory: its words, numbered by their frequency, and the number of the word at each position.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trainer/tasks/graph/dictionary.hpp"
+
+namespace gpups::trainer {
+
+// A text without its rare words. Takes 4 bytes for each position, and about 50 bytes and its text for each word.
+struct Corpus {
+  static constexpr std::uint32_t kLineEnd = 0xFFFFFFFF;  // in `positions`, after the words of a line
+
+  Dictionary words{"word"};           // the most frequent word first; words of equal frequency in the order of the text
+  std::vector<std::uint64_t> counts;  // of each word
+  std::vector<std::uint32_t> positions;
+  std::uint64_t total = 0;  // the sum of counts
+  std::vector<std::string> notices;
+
+  // Returns a digest of words and positions.
+  std::uint64_t digest() const;
+};
+
+// Reads a text of words between blanks and ends of lines, twice: to count its words, and to number its positions. Words
+// with fewer than min_count occurrences are left out. Throws Error if the file cannot be read, if no words are left, or
+// for a word of more than 64 KiB.
+Corpus read_corpus(std::filesystem::path const& file, std::uint64_t min_count);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of a batch, for kernels::SkipGram: neighbouring words, their windows, and negatives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpups/types.hpp"
+#include "kernels/words/skip_gram.hpp"
+#include "trainer/base/random.hpp"
+#include "trainer/tasks/words/alias_table.hpp"
+
+namespace gpups::trainer {
+
+inline constexpr std::uint64_t kGroupPositions = 32;  // the last group of a text or of a walk may have fewer
+
+// See docs/words.md.
+struct SkipGramOptions {
+  std::uint32_t window = 5;
+  std::uint32_t negatives = 15;  // of a word
+  std::uint32_t reuse = 8;       // how many words of a group of 32 have the same negative
+  double subsample = 1e-3;       // of texts; 0: all positions are trained
+  std::uint64_t seed = 1;
+
+  // Returns the number of negatives that a group draws, at most.
+  std::uint32_t drawn() const { return (negatives * static_cast<std::uint32_t>(kGroupPositions) + reuse - 1) / reuse; }
+};
+
+// The groups of one rank's batch, on the host; see kernels::SkipGram.
+struct SkipGramGroups {
+  std::vector<Key> words, contexts;
+  std::vector<kernels::ContextWindow> windows;
+  std::vector<std::uint32_t> word_offsets{0}, context_offsets{0};
+};
+
+// A word in its order, or the end of a line.
+struct ListedWord {
+  static constexpr std::uint32_t kLineEnd = 0xFFFFFFFF;
+
+  std::uint32_t word;   // its number, or kLineEnd, across which no window reaches
+  std::uint32_t reach;  // of its window, on either side
+  bool is_end() const { return word == kLineEnd; }
+};
+
+// Makes groups of listed words. Any thread.
+class GroupMaker {
+ public:
+  // keys: of all words, by number. They must outlive this object. counts: of their occurrences; negatives are drawn in
+  // proportion to counts^.75 (Mikolov et al. 2013).
+  GroupMaker(std::span<Key const> keys, std::span<double const> counts, SkipGramOptions const& options);
+
+  // Adds a group of the words begin .. end - 1 of a list, which also has the words before and after them that are in
+  // their windows. A word without neighbours is left out. Adds nothing if none is left.
+  void add(std::span<ListedWord const> listed, std::size_t begin, std::size_t end, RandomBits const& of_negatives,
+           SkipGramGroups& groups) const;
+
+ private:
+  std::span<Key const> keys_;
+  AliasTable draw_;
+  std::uint32_t negatives_, drawn_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Skip-gram with negative sampling on one rank, for the words of a text or the nodes of a network. The table "words" or
+// "nodes" has the vectors; the table "contexts" has the vectors that they predict.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/tasks/task.hpp"
+#include "trainer/tasks/words/skip_gram_groups.hpp"
+
+namespace gpups::trainer {
+
+inline constexpr TableId kVectorsTable{0}, kContextsTable{1};
+
+// Returns the names of the models.
+std::vector<std::string> skip_gram_model_names();
+// Converts a configuration to options.
+SkipGramOptions skip_gram_options(Config const& config);
+// Returns the tables. name: of the vectors; rows: their number. schedule_steps: see TaskContext.
+std::vector<TableOptions> skip_gram_tables(Config const& config, std::string const& name, std::size_t rows,
+                                           std::int64_t schedule_steps);
+// Adds the batches and gradients of a rank's step of `groups` groups. tables: from skip_gram_tables().
+void add_skip_gram(MemoryPlan& plan, Config const& config, std::vector<TableOptions> const& tables, std::size_t groups,
+                   StepSizes const& step, Device device);
+
+// The task of one rank, without an evaluation.
+class SkipGramTask : public Task {
+ public:
+  // The arguments of skip_gram_tables().
+  SkipGramTask(Config const& config, std::string const& name, std::size_t rows, std::int64_t schedule_steps);
+
+  std::vector<TableOptions> tables() const override { return tables_; }
+  std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
+
+  // Results of a step; the arrays are reused in later steps.
+  struct SkipGramGradients {
+    Matrix<float> of_words, of_contexts;  // gradients
+    Array<std::int64_t> losses;
+  };
+
+ protected:
+  // Returns the groups of a batch. The result depends on configuration, data and batch only.
+  virtual SkipGramGroups groups(Batch const& batch) const = 0;
+
+ private:
+  std::vector<TableOptions> tables_;
+  SkipGramOptions options_;
+  SkipGramGradients computed_;
+};
+
+}  // namespace gpups::trainer

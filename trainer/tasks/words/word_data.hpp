@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of word vectors: a text, and questions about analogies of its words.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/tasks/task.hpp"
+#include "trainer/tasks/words/analogies.hpp"
+#include "trainer/tasks/words/corpus.hpp"
+#include "trainer/tasks/words/named_vectors.hpp"
+#include "trainer/tasks/words/word_groups.hpp"
+
+namespace gpups::trainer {
+
+// Reads the text data.train and the questions data.valid and data.test of a configuration.
+std::unique_ptr<Data const> read_word_data(Config const& config);
+
+// A text as Data. A sample is a group of 32 positions of the text.
+class WordData : public NamedVectors {
+ public:
+  WordData(Corpus corpus, Analogies valid, Analogies test);
+
+  Corpus const& corpus() const { return corpus_; }
+  Dictionary const& names() const override { return corpus_.words; }
+  Analogies const& split(std::string_view name) const { return name == "valid" ? valid_ : test_; }
+
+  std::uint64_t samples() const override { return groups_of(corpus_.positions.size()); }
+  std::string_view noun() const override { return "group"; }
+  SpeedUnit speed_unit() const override;
+  bool has(std::string_view split) const override { return !this->split(split).empty(); }
+  std::uint64_t digest() const override { return digest_; }
+  std::vector<std::string> notices() const override { return corpus_.notices; }
+  std::string summary() const override;
+  nlohmann::json counts() const override;
+  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
+
+ private:
+  Corpus corpus_;
+  Analogies valid_, test_;
+  std::uint64_t digest_;
+};
+
+}  // namespace gpups::trainer
