@@ -14,9 +14,10 @@
 #include "kernels/base/check.hpp"
 #include "trainer/accounts/metrics.hpp"
 #include "trainer/base/stopwatch.hpp"
-#include "trainer/run/session.hpp"
 #include "trainer/step/pipeline.hpp"
+#include "trainer/step/session.hpp"
 #include "trainer/step/step_runner.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/batches/epoch_order.hpp"
 #include "trainer/input/bad_lines.hpp"
 #include "trainer/input/input_file.hpp"
+#include "trainer/step/epoch_order.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/samples.hpp"
 #include "trainer/tasks/click/text/convert.hpp"

@@ -15,7 +15,8 @@
 #include "trainer/accounts/memory_plan.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/placement/microbatch_range.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -30,13 +30,12 @@
 #include "trainer/report/report.hpp"
 #include "trainer/run/export_run.hpp"
 #include "trainer/run/predict_run.hpp"
-#include "trainer/run/recommend_run.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/saved/run_folder_lock.hpp"
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
-#include "trainer/tasks/model_shape.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace {
 
@@ -116,13 +115,12 @@ void run_nearest(tools::CommandLine const& line) {
 
 void run_recommend(tools::CommandLine const& line) {
   require_one_process(line);
-  trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
   std::vector<std::string> users = line.names;
   if (!line.file.empty()) {
     trainer::LineReader reader(line.file);
     for (std::string_view user; reader.next(user);) users.emplace_back(user);
   }
-  tools::print_result(trainer::recommend_in_run(run, users, line.count));
+  tools::print_result(trainer::recommend_in_run(line.run_folder, line.overrides, users, line.count));
 }
 
 void run_predict(tools::CommandLine const& line) {

@@ -34,8 +34,8 @@ ROOMS = {
     "kernels": ("base", "runtime", "rows", "index", "codec", "sparse", "sum", "update", "pool", "score", "dense",
                 "factor", "words"),
     "cache": ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store"),
-    "trainer": ("base", "input", "dense", "config", "placement", "batches", "accounts", "saved", "tasks", "step", "run",
-                "report", "trials", "doctor"),
+    "trainer": ("base", "input", "dense", "config", "placement", "accounts", "step", "saved", "tasks", "run", "report",
+                "trials", "doctor"),
 }
 CUDA_HEADER = re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nvtx3/|cublas|curand)")
 CUDA_WORD = re.compile(r"\b(__CUDACC__|__global__|__device__|__host__|__shared__|__CUDA_ARCH__|cuda[A-Z]\w*)\b")

@@ -42,7 +42,7 @@ class Layers(unittest.TestCase):
                 ("kernels/base/a.hpp", '#include "kernels/runtime/launch.hpp"\n'),
                 ("kernels/a.hpp", '#include "kernels/base/half.hpp"\n'),
                 ("trainer/a.cpp", '#include "cache/protocol/round.hpp"\n'),
-                ("trainer/config/a.cpp", '#include "trainer/tasks/task.hpp"\n'),
+                ("trainer/config/a.cpp", '#include "trainer/step/task.hpp"\n'),
                 ("trainer/run/a.cpp", '#include "trainer/other/a.hpp"\n'),
                 ("examples/a/main.cpp", '#include "kernels/rows/gather.hpp"\n'),
                 ("tests/a_test.cpp", '#include "oracle.hpp"\n')]:

@@ -18,7 +18,9 @@
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/stop_signals.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/saved/run_folder_lock.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 #include "trainer/trials/bench_plan.hpp"
 
 namespace gpups::tools {
@@ -34,7 +36,7 @@ struct Measured {
 
 // Throws Error, with where the data comes from, if a file is missing.
 void require_data(trainer::Config const& config, trainer::BenchPlan const& plan) {
-  if (config.data.reader == "wordnet") return;
+  if (!trainer::is_used(config, "data.train")) return;
   for (std::string const& name : {config.data.train, config.data.valid, config.data.test}) {
     fs::path const file = fs::path(config.data.folder) / name;
     GPUPS_REQUIRE(

@@ -25,7 +25,8 @@
 #include "trainer/base/stop_signals.hpp"
 #include "trainer/saved/run_folder.hpp"
 #include "trainer/saved/run_folder_lock.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 #include "trainer/trials/search_page.hpp"
 #include "trainer/trials/search_plan.hpp"
 #include "trainer/trials/search_record.hpp"
@@ -242,7 +243,7 @@ class Search {
 void run_search(CommandLine const& line) {
   trainer::StopSignals const signals;
   trainer::Config config = trainer::load_config(line.config, line.overrides);
-  SearchPlan plan = trainer::load_search_plan(line.config);
+  SearchPlan plan = trainer::load_search_plan(line.config, trainer::task_kinds());
   GPUPS_REQUIRE(
       !line.resume || !config.run.folder.empty(),
       "--resume has no folder to continue in (a search without --run makes a new folder): give it with --run");

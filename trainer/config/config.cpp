@@ -17,12 +17,9 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/base/overloaded.hpp"
-#include "trainer/config/config_consistency.hpp"
-#include "trainer/config/config_defaults.hpp"
-#include "trainer/config/config_fields.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
-#include "trainer/config/retired_keys.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -62,38 +59,82 @@ std::string type_of(toml::node const& node) {
   }
 }
 
-std::vector<std::string> section_names() {
-  std::vector<std::string> names;
-  for (Field const& f : fields()) {
-    if (names.empty() || names.back() != f.section) names.emplace_back(f.section);
+// The keys of the kind of task that a configuration selects, and those of other kinds, for messages.
+class KnownKeys {
+ public:
+  KnownKeys(TaskKind const& kind, TaskKinds known) : kind_(kind), fields_(fields_of(kind, known)) {
+    for (TaskKind const* const other : known) {
+      for (Field& field : other->fields()) others_.emplace_back(other, std::move(field));
+    }
   }
-  return names;
-}
 
-Field const& find_field(std::string const& section, std::string const& key, Origin const& origin) {
-  GPUPS_REQUIRE(section != "search" && section != "bench",
-                "{}: [{}] is not of a run (a run would not use it): set it in the file", origin.text, section);
-  throw_if_retired(section + "." + key, origin.text);
-  throw_if_retired(section, origin.text);
-  std::vector<std::string> keys;
-  for (Field const& f : fields()) {
-    if (f.section != section) continue;
-    if (f.key == key) return f;
-    keys.emplace_back(f.key);
+  TaskKind const& kind() const { return kind_; }
+  std::vector<Field> const& fields() const { return fields_; }
+
+  // Returns the names of all sections.
+  std::vector<std::string> sections() const {
+    std::vector<std::string> names;
+    each([&](Field const& field) {
+      if (std::find(names.begin(), names.end(), field.section) == names.end()) names.emplace_back(field.section);
+    });
+    return names;
   }
-  auto const elsewhere = std::find_if(fields().begin(), fields().end(), [&](Field const& f) { return f.key == key; });
-  GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
-                origin.text, section, nearest_word(section, section_names()));
-  if (elsewhere == fields().end()) throw_if_foreign(section, key, origin.text);
-  std::string const nearest = nearest_word(key, keys);
-  constexpr std::size_t kTypos = 2;
-  if (elsewhere != fields().end() && edit_distance(key, nearest) > kTypos) {
-    throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
-                            origin.text, key, section, elsewhere->section));
+
+  // Returns a field, or null if only other kinds have it. Throws Error if no kind has it.
+  Field const* find(std::string const& section, std::string const& key, Origin const& origin) const {
+    GPUPS_REQUIRE(section != "search" && section != "bench",
+                  "{}: [{}] is not of a run (a run would not use it): set it in the file", origin.text, section);
+    for (Field const& field : fields_) {
+      if (field.section == section && field.key == key) return &field;
+    }
+    std::vector<std::string> keys;
+    std::string elsewhere;  // a section with such a key
+    bool of_others = false;
+    each([&](Field const& field) {
+      if (field.section == section) keys.emplace_back(field.key);
+      if (field.key != key) return;
+      if (elsewhere.empty()) elsewhere = field.section;
+      of_others = of_others || field.section == section;
+    });
+    if (of_others) return nullptr;
+    GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
+                  origin.text, section, nearest_word(section, sections()));
+    if (elsewhere.empty()) throw_if_foreign(section, key, origin.text);
+    std::string const nearest = nearest_word(key, keys);
+    constexpr std::size_t kTypos = 2;
+    if (!elsewhere.empty() && edit_distance(key, nearest) > kTypos) {
+      throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
+                              origin.text, key, section, elsewhere));
+    }
+    throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?",
+                            origin.text, key, section, nearest));
   }
-  throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?", origin.text,
-                          key, section, nearest));
-}
+
+  // Returns the reader that other kinds need for a key that this kind does not have, as in: "text" or "edges".
+  std::string readers_with(std::string const& section, std::string const& key) const {
+    std::vector<std::string> readers;
+    for (auto const& [kind, field] : others_) {
+      if (field.section != section || field.key != key) continue;
+      for (std::string const& reader : kind->readers()) readers.push_back('"' + reader + '"');
+    }
+    std::string text;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      text += (i == 0 ? "" : i + 1 == readers.size() ? " or " : ", ") + readers[i];
+    }
+    return text;
+  }
+
+ private:
+  template <class F>
+  void each(F f) const {
+    for (Field const& field : fields_) f(field);
+    for (auto const& [kind, field] : others_) f(field);
+  }
+
+  TaskKind const& kind_;
+  std::vector<Field> fields_;
+  std::vector<std::pair<TaskKind const*, Field>> others_;
+};
 
 std::string trimmed(std::string const& text) {
   std::size_t const first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
@@ -127,7 +168,10 @@ Number checked(Field const& field, Number value, Origin const& origin) {
 }
 
 std::string checked(Field const& field, std::string value, Origin const& origin) {
-  if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end()) {
+  auto const has = [&value](std::vector<std::string> const& choices) {
+    return std::find(choices.begin(), choices.end(), value) != choices.end();
+  };
+  if (!field.choices.empty() && !has(field.choices) && !has(field.hidden_choices)) {
     throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}; did you mean \"{}\"?", origin.text,
                             field.name(), value, fmt::join(field.choices, ", "),
                             choice_for(value, field.choices).value_or(nearest_word(value, field.choices))));
@@ -194,50 +238,37 @@ void set(Config& config, Field const& field, toml::node const& value, Origin con
   if (!fits) throw_wrong_type(field, pointer, value, origin);
 }
 
-using Given = std::vector<std::pair<Field const*, Origin>>;
+// A key that a file or an override gives.
+struct GivenKey {
+  std::string section, key;
+  Field const* field;  // null: only other kinds of tasks have it
+  Origin origin;
+};
+using Given = std::vector<GivenKey>;
 
-void throw_if_unused(Config const& config, Given const& given) {
-  for (auto const& [field, origin] : given) {
-    GPUPS_REQUIRE(field->constraint.in(config), "{}: {} has no effect here ({}): remove it", origin.text, field->name(),
-                  field->constraint.otherwise);
+void throw_if_unused(Config const& config, KnownKeys const& keys, Given const& given) {
+  for (GivenKey const& one : given) {
+    std::string const name = one.section + "." + one.key;
+    GPUPS_REQUIRE(one.field != nullptr, "{}: {} has no effect here (only data.reader = {} uses it): remove it",
+                  one.origin.text, name, keys.readers_with(one.section, one.key));
+    auto const reason = one.field->unused_because(config);
+    GPUPS_REQUIRE(!reason, "{}: {} has no effect here ({}): remove it", one.origin.text, name, reason.value_or(""));
   }
 }
 
-bool is_given(Given const& given, std::string_view name) {
-  return std::any_of(given.begin(), given.end(), [name](auto const& one) { return one.first->name() == name; });
-}
-
-// Sets the values of keys that are not given, where the default depends on the reader or the model.
-void set_defaults(Config& config, Given const& given) {
-  Config defaults = defaults_for(config.data.reader);
-  auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
-    if (!is_given(given, name)) value = by_default;
-  };
-  set_default("data.train", config.data.train, defaults.data.train);
-  set_default("data.valid", config.data.valid, defaults.data.valid);
-  set_default("data.test", config.data.test, defaults.data.test);
-  set_default("data.valid_share", config.data.valid_share, defaults.data.valid_share);
-  set_default("data.test_share", config.data.test_share, defaults.data.test_share);
-  set_default("model.name", config.model.name, defaults.model.name);
-  set_default("model.dim", config.model.dim, defaults.model.dim);
-  set_default("model.biases", config.model.biases, defaults.model.biases);
-  set_default("model.window", config.model.window, defaults.model.window);
-  set_default("model.negatives", config.model.negatives, defaults.model.negatives);
-  set_default("model.min_count", config.model.min_count, defaults.model.min_count);
-  set_default("optimizer.l2", config.optimizer.l2, defaults.optimizer.l2);
-  set_default("optimizer.learning_rate", config.optimizer.learning_rate, defaults.optimizer.learning_rate);
-  set_default("train.batch_size", config.train.batch_size, defaults.train.batch_size);
-  set_default("eval.hits", config.eval.hits, defaults.eval.hits);
-  set_default("train.epochs", config.train.epochs, defaults.train.epochs);
-  set_model_defaults(config.model, defaults.model);
-  set_default("model.l2", config.model.l2, defaults.model.l2);
-  set_default("model.init", config.model.init, defaults.model.init);
-  set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
+// Sets the values of keys that are not given, where the default depends on other settings.
+void set_defaults(Config& config, TaskKind const& kind, std::vector<Given const*> const& all_given) {
+  std::set<std::string> names;
+  for (Given const* const given : all_given) {
+    for (GivenKey const& one : *given) names.insert(one.section + "." + one.key);
+  }
+  kind.set_defaults(config, names);
 }
 
 // Throws Error if the line with this number is a string without quotes. This mistake is common, and the TOML parser's
 // message does not say how to correct it.
-void reject_unquoted(Config& config, std::string const& text, std::uint32_t number, std::string const& name) {
+void reject_unquoted(Config& config, KnownKeys const& keys, std::string const& text, std::uint32_t number,
+                     std::string const& name) {
   std::istringstream lines(text);
   std::string line, section;
   for (std::uint32_t i = 0; i < number && std::getline(lines, line); ++i) {
@@ -251,7 +282,7 @@ void reject_unquoted(Config& config, std::string const& text, std::uint32_t numb
   std::string const key = trimmed(line.substr(0, equals)),
                     value = trimmed(line.substr(std::min(equals + 1, line.size())));
   bool const is_bare = !value.empty() && value.find_first_of("\"'[]{}=") == std::string::npos;
-  for (Field const& field : fields()) {
+  for (Field const& field : keys.fields()) {
     if (!is_bare || field.section != section || field.key != key) continue;
     GPUPS_REQUIRE(!std::holds_alternative<std::string*>(field.pointer(config)),
                   "{}:{}: {} is {} without quotes (the key needs a string): write {} = \"{}\"", name, number,
@@ -259,98 +290,164 @@ void reject_unquoted(Config& config, std::string const& text, std::uint32_t numb
   }
 }
 
-Given read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
-  toml::table table;
+toml::table parsed(Config& config, KnownKeys const& keys, std::string const& text, std::string const& name) {
   try {
-    table = toml::parse(text, name);
+    return toml::parse(text, name);
   } catch (toml::parse_error const& error) {
-    reject_unquoted(config, text, error.source().begin.line, name);
+    reject_unquoted(config, keys, text, error.source().begin.line, name);
     throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
                             error.description()));
   }
+}
+
+// Applies the keys of a file. Those that the kind of task does not have are only checked for their names.
+Given read_file(Config& config, KnownKeys const& keys, toml::table const& table, std::string const& name,
+                fs::path const& folder) {
   Given given;
   for (auto const& [section, node] : table) {
     Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
     std::string const section_name(section.str());
     if (section_name == "search" || section_name == "bench") continue;  // of other commands; see trainer/trials
-    throw_if_retired(section_name, at.text);
     GPUPS_REQUIRE(node.is_table(),
                   "{}: '{}' is outside of a section (every key belongs to a section): move it below [{}]", at.text,
-                  section_name, nearest_word(section_name, section_names()));
-    auto const names = section_names();
+                  section_name, nearest_word(section_name, keys.sections()));
+    auto const names = keys.sections();
     GPUPS_REQUIRE(std::find(names.begin(), names.end(), section_name) != names.end(),
                   "{}: there is no section [{}] (it would have no effect): did you mean [{}]?", at.text, section_name,
                   nearest_word(section_name, names));
     for (auto const& [key, value] : *node.as_table()) {
       Origin const origin{fmt::format("{}:{}", name, key.source().begin.line), folder};
-      Field const& field = find_field(section_name, std::string(key.str()), origin);
-      set(config, field, value, origin);
-      given.emplace_back(&field, origin);
+      Field const* const field = keys.find(section_name, std::string(key.str()), origin);
+      if (field != nullptr) set(config, *field, value, origin);
+      given.push_back({section_name, std::string(key.str()), field, origin});
     }
   }
-  set_defaults(config, given);
-  throw_if_unused(config, given);
   return given;
 }
 
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
 
-// Applies overrides. Their values are TOML, but strings need no quotes.
-void read_overrides(Config& config, Given given_before, std::vector<SettingOverride> const& overrides) {
-  Given given;
-  for (auto const& [text, typed] : overrides) {
-    Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
-    GPUPS_REQUIRE(text.find_first_of("\r\n") == std::string::npos,
-                  "{}: a setting contains a line break (a setting is one key and one value): write section.key=value",
-                  trimmed(typed.substr(0, typed.find_first_of("\r\n"))));
-    std::size_t const equals = text.find('='), dot = text.find('.');
-    GPUPS_REQUIRE(equals != std::string::npos && dot < equals,
-                  "{}: this is not a setting (a setting is a key and a value): write section.key=value", origin.text);
-    Field const& field =
-        find_field(trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)), origin);
-    std::string const value = trimmed(text.substr(equals + 1));
-    bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
-    double number = 0;
-    auto const [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    bool const is_number = error == std::errc() && stop == value.data() + value.size();
-    if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
-      set(config, field, toml::value<std::string>(value), origin);
-    } else if (std::holds_alternative<double*>(field.pointer(config)) && is_number) {
-      set(config, field, toml::value<double>(number), origin);  // .3 and 3. are valid here, though not in TOML
-    } else {
-      toml::table parsed;
-      try {
-        parsed = toml::parse("value = " + value);
-      } catch (toml::parse_error const&) {
-        std::string const needed = type_of(field.pointer(config));
-        throw Error(fmt::format("{}: {} is {} (the key needs {}): write {}", origin.text, field.name(),
-                                value.empty() ? "empty" : fmt::format("'{}'", value), needed, needed));
-      }
-      set(config, field, *parsed.get("value"), origin);
-    }
-    given.emplace_back(&field, origin);
+// An override, split at its dot and its equals sign.
+struct ParsedOverride {
+  std::string section, key, value;
+  Origin origin;
+};
+
+ParsedOverride split(SettingOverride const& override_) {
+  auto const& [text, typed] = override_;
+  Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
+  GPUPS_REQUIRE(text.find_first_of("\r\n") == std::string::npos,
+                "{}: a setting contains a line break (a setting is one key and one value): write section.key=value",
+                trimmed(typed.substr(0, typed.find_first_of("\r\n"))));
+  std::size_t const equals = text.find('='), dot = text.find('.');
+  GPUPS_REQUIRE(equals != std::string::npos && dot < equals,
+                "{}: this is not a setting (a setting is a key and a value): write section.key=value", origin.text);
+  return {trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)),
+          trimmed(text.substr(equals + 1)), origin};
+}
+
+// Applies an override. Its value is TOML, but strings need no quotes.
+void set(Config& config, Field const& field, ParsedOverride const& given) {
+  std::string const& value = given.value;
+  bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
+  double number = 0;
+  auto const [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  bool const is_number = error == std::errc() && stop == value.data() + value.size();
+  if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
+    return set(config, field, toml::value<std::string>(value), given.origin);
   }
-  given_before.insert(given_before.end(), given.begin(), given.end());
-  set_defaults(config, given_before);
-  throw_if_unused(config, given);
+  if (std::holds_alternative<double*>(field.pointer(config)) && is_number) {
+    return set(config, field, toml::value<double>(number), given.origin);  // .3 and 3. are valid here, not in TOML
+  }
+  toml::table parsed;
+  try {
+    parsed = toml::parse("value = " + value);
+  } catch (toml::parse_error const&) {
+    std::string const needed = type_of(field.pointer(config));
+    throw Error(fmt::format("{}: {} is {} (the key needs {}): write {}", given.origin.text, field.name(),
+                            value.empty() ? "empty" : fmt::format("'{}'", value), needed, needed));
+  }
+  set(config, field, *parsed.get("value"), given.origin);
+}
+
+Given read_overrides(Config& config, KnownKeys const& keys, std::vector<ParsedOverride> const& overrides) {
+  Given given;
+  for (ParsedOverride const& one : overrides) {
+    Field const* const field = keys.find(one.section, one.key, one.origin);
+    if (field != nullptr) set(config, *field, one);
+    given.push_back({one.section, one.key, field, one.origin});
+  }
+  return given;
+}
+
+// Returns the kind with a reader, or the first if there is none: the check of data.reader then reports it.
+TaskKind const& kind_or_first(TaskKinds kinds, std::string_view reader) {
+  TaskKind const* const kind = kind_with_reader(kinds, reader);
+  return kind != nullptr ? *kind : *kinds.front();
+}
+
+Config defaults_of(TaskKind const& kind, TaskKinds kinds) {
+  Config config = kind.defaults();
+  config.data.reader = kind.readers().front();
+  config.task.known = kinds;
+  config.task.kind = &kind;
+  return config;
+}
+
+// Returns the value of data.reader that a list of overrides sets, or nothing.
+std::optional<std::string> reader_of(std::vector<ParsedOverride> const& overrides) {
+  std::optional<std::string> reader;
+  for (ParsedOverride const& one : overrides) {
+    if (one.section != "data" || one.key != "reader") continue;
+    std::string const& value = one.value;
+    bool const quoted = value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
+    reader = quoted ? value.substr(1, value.size() - 2) : value;
+  }
+  return reader;
 }
 
 }  // namespace
 
+Config default_config(std::string_view reader, TaskKinds kinds) {
+  TaskKind const* const kind = kind_with_reader(kinds, reader);
+  GPUPS_ASSERT(kind != nullptr);
+  Config config = defaults_of(*kind, kinds);
+  config.data.reader = reader;
+  kind->set_defaults(config, {});
+  return config;
+}
+
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
-                    std::vector<SettingOverride> const& overrides) {
-  Config config;
-  Given const given = read_file(config, text, name, folder);
-  read_overrides(config, given, overrides);
-  if (config.data.folder.empty()) {
-    config.data.folder = config.data.reader == "wordnet" ? "/usr/share/wordnet" : fs::weakly_canonical(folder).string();
-  }
+                    std::vector<SettingOverride> const& overrides, TaskKinds kinds) {
+  GPUPS_ASSERT(!kinds.empty());
+  // The file must be valid without the overrides. Its kind is known once it is parsed, and messages of the parser need
+  // some kind before.
+  std::optional<KnownKeys> keys(std::in_place, *kinds.front(), kinds);
+  Config config = defaults_of(keys->kind(), kinds);
+  toml::table const table = parsed(config, *keys, text, name);
+  auto const select = [&](std::string_view reader) {
+    keys.emplace(kind_or_first(kinds, reader), kinds);
+    config = defaults_of(keys->kind(), kinds);
+    return read_file(config, *keys, table, name, folder);
+  };
+  Given of_file = select(table["data"]["reader"].value_or(config.data.reader));
+  set_defaults(config, keys->kind(), {&of_file});
+  throw_if_unused(config, *keys, of_file);
+
+  std::vector<ParsedOverride> parts;
+  for (SettingOverride const& one : overrides) parts.push_back(split(one));
+  std::optional<std::string> const reader = reader_of(parts);
+  if (reader && &kind_or_first(kinds, *reader) != &keys->kind()) of_file = select(*reader);
+  Given const of_overrides = read_overrides(config, *keys, parts);
+  set_defaults(config, keys->kind(), {&of_file, &of_overrides});
+  throw_if_unused(config, *keys, of_overrides);
+  if (config.data.folder.empty()) config.data.folder = fs::weakly_canonical(folder).string();
   require_consistent(config, name);
   return config;
 }
 
-Config load_config(fs::path const& file, std::vector<SettingOverride> const& overrides) {
+Config load_config(fs::path const& file, std::vector<SettingOverride> const& overrides, TaskKinds kinds) {
   std::error_code ignored;  // if this fails, opening the file fails too
   GPUPS_REQUIRE(!fs::is_directory(file, ignored),
                 "{} is a folder (a run needs a configuration file): give the path of a file", file.string());
@@ -366,13 +463,13 @@ Config load_config(fs::path const& file, std::vector<SettingOverride> const& ove
                 file.string());
   GPUPS_REQUIRE(text.find_first_not_of(" \t\r\n") != std::string::npos,
                 "{} is empty (a run needs a configuration): see examples/configs for examples", file.string());
-  return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
+  return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides, kinds);
 }
 
 Config saved_config(Config const& saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
   Config of_run = saved;
   of_run.run.ranks = 1;
-  return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides);
+  return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides, saved.task.known);
 }
 
 }  // namespace gpups::trainer

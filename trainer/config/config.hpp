@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a run: a TOML file of sections and keys, with overrides from the command line.
-//
-// config_fields*.cpp describes every key and its valid values.
+// The configuration of a run: a TOML file of sections and keys, with overrides from the command line. data.reader
+// selects the kind of task, which describes the keys that it has, and keeps its own settings beside those that are
+// declared here.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,58 +25,15 @@ struct DataConfig {
   double test_share = 0.02;
   std::int64_t split_seed = 1;
   double bad_share_max = 0;
-  bool directed = false;  // for networks
-  std::int64_t numeric_columns = 13;
-  std::int64_t categorical_columns = 26;
-  std::vector<std::string> multi_hot{};
-  std::vector<std::string> weighted{};
 };
 
-// The model ([model]).
+// The model and its rows ([model]).
 struct ModelConfig {
   std::string name = "complex";
   std::int64_t dim = 100;
-  std::string loss = "logistic";
-  double temperature = 1;
-  std::int64_t negatives = 6;
-  std::string sampling = "triple";
-  bool reciprocal = false;
-  double label_smoothing = 0;
-  double entity_dropout = 0;
-  double relation_dropout = 0;
-  std::int64_t negative_reuse = 8;
-  double local_negatives = 0;
-  double l2 = 0;
-  double n3 = 0;
-  double unobserved_weight = 0.02;
-  std::int64_t norm = 1;
-  double margin = 9;
   std::string init = "normal";
   double init_scale = 0.1;
   std::string value_type = "float32";
-  bool biases = false;  // for ratings
-  // For texts and networks.
-  std::int64_t window = 5;
-  double subsample = 1e-3;
-  // For networks.
-  std::int64_t walks = 10;
-  std::int64_t walk_length = 80;
-  double p = 1;
-  double q = 1;
-  // For click-through models.
-  std::string numeric_features = "log";
-  std::int64_t buckets = 1;
-  std::string pooling = "sum";
-  std::vector<std::string> dims{};
-  std::vector<std::string> shared{};
-  std::int64_t admission_count = 1;
-  std::int64_t min_count = 0;
-  std::vector<std::int64_t> bottom{512, 256, 64};
-  std::vector<std::int64_t> top{512, 256};
-  std::int64_t cross_layers = 3;
-  bool wide = false;
-  double row_dropout = 0;
-  double dropout = 0;
 };
 
 // Optimizer of the rows ([optimizer]).
@@ -95,18 +54,7 @@ struct OptimizerConfig {
   double min_factor = 0;
 };
 
-// Optimizer of the linear part of click-through models.
-struct LinearConfig {
-  std::string kind = "adagrad";
-  double learning_rate = 0.05;
-  double initial_accumulator = 1e-5;
-  double l2 = 0;
-  double l1 = 0;
-  double beta = 1;
-  std::int64_t admission_count = 1;
-};
-
-// Optimizer of dense layers, and compression of their gradients.
+// Optimizer of dense layers, and compression of their gradients ([dense]).
 struct DenseConfig {
   std::string optimizer = "adam";
   double learning_rate = 0.001;
@@ -167,11 +115,7 @@ struct PlacementConfig {
 
 // Evaluation ([eval]).
 struct EvalConfig {
-  std::int64_t samples_max = 0;
-  std::string sample = "spread";
   std::vector<std::int64_t> hits{1, 3, 10};
-  std::int64_t words_max = 30'000;
-  bool progressive = false;
 };
 
 // Device, threads and folder of the run ([run]).
@@ -181,7 +125,6 @@ struct RunConfig {
   std::int64_t threads = 0;
   std::int64_t ranks = 1;
   std::int64_t report_every = 100;
-  std::int64_t reader_threads = 0;  // 0: one for each core
 };
 
 // Ranks as processes.
@@ -192,12 +135,21 @@ struct ClusterConfig {
   bool nccl = true;  // between GPUs
 };
 
-// The sections of a configuration.
+class TaskKind;  // trainer/config/task_kind.hpp
+using TaskKinds = std::span<TaskKind const* const>;
+
+// The kind of task that data.reader selects, and its settings.
+struct TaskSettings {
+  TaskKinds known{};               // the kinds among which data.reader selects
+  TaskKind const* kind = nullptr;  // one of them
+  std::any values{};               // of the keys that only this kind has
+};
+
+// A configuration. Members that belong to keys which the kind of task does not have keep their defaults.
 struct Config {
   DataConfig data;
   ModelConfig model;
   OptimizerConfig optimizer;
-  LinearConfig linear;
   DenseConfig dense;
   CompressionConfig gradient_compression;
   CompressionConfig refresh_compression;
@@ -206,6 +158,17 @@ struct Config {
   EvalConfig eval;
   RunConfig run;
   ClusterConfig cluster;
+  TaskSettings task;
+
+  // Returns the settings that only the kind of task has. REQUIRES: Settings is the type that this kind has for them.
+  template <class Settings>
+  Settings& settings() {
+    return std::any_cast<Settings&>(task.values);
+  }
+  template <class Settings>
+  Settings const& settings() const {
+    return std::any_cast<Settings const&>(task.values);
+  }
 };
 
 // A setting that replaces one of the file.
@@ -221,11 +184,13 @@ struct SettingOverride {
 
 // Reads a configuration file and applies overrides to it. Paths in the file are relative to its folder, paths in
 // overrides to the working directory. Throws Error, with file and line, for a key that is unknown or has no effect in
-// this configuration, and for a value that has the wrong type or is out of range.
-Config load_config(std::filesystem::path const& file, std::vector<SettingOverride> const& overrides = {});
+// this configuration, and for a value that has the wrong type or is out of range. kinds: the kinds of tasks, at least
+// one; the first is the default. They must outlive the configuration. trainer/tasks/task_kinds.hpp has the same
+// functions for all kinds of the trainer.
+Config load_config(std::filesystem::path const& file, std::vector<SettingOverride> const& overrides, TaskKinds kinds);
 // The same for text. Messages use `name` as the name of the file; relative paths begin at `folder`.
 Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
-                    std::vector<SettingOverride> const& overrides = {});
+                    std::vector<SettingOverride> const& overrides, TaskKinds kinds);
 
 // Returns the configuration of a saved run for a command other than train, with overrides. The number of ranks is 1
 // unless an override sets it. folder: the run's folder.
@@ -245,5 +210,13 @@ struct Difference {
 };
 // Returns the differences in settings that must not change when a run resumes: data, model, optimizer and batches.
 std::vector<Difference> resume_differences(Config const& a, Config const& b);
+
+// Throws Error for settings that contradict each other. name: of the configuration, for messages.
+void require_consistent(Config const& config, std::string const& name);
+// Throws Error if data.train is empty.
+void require_train_file(Config const& config, std::string const& name);
+// Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model. For
+// new runs only: a resumed run must keep its settings.
+void require_effect(Config const& config, std::string const& name);
 
 }  // namespace gpups::trainer

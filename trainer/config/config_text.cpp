@@ -8,7 +8,8 @@
 
 #include "trainer/base/overloaded.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/config/config_fields.hpp"
+#include "trainer/config/fields.hpp"
+#include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -36,14 +37,16 @@ std::string toml_text(FieldPointer pointer) {
       pointer);
 }
 
+std::vector<Field> fields_of(Config const& config) { return fields_of(*config.task.kind, config.task.known); }
+
 }  // namespace
 
 std::string resolved(Config const& config) {
   Config copy = config;
   std::string text;
   std::string_view section;
-  for (Field const& f : fields()) {
-    if (!f.constraint.in(config)) continue;
+  for (Field const& f : fields_of(config)) {
+    if (!f.is_used(config)) continue;
     if (f.section != section) text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", f.section);
     section = f.section;
     std::string const line = fmt::format("{} = {}", f.key, toml_text(f.pointer(copy)));
@@ -55,18 +58,20 @@ std::string resolved(Config const& config) {
 std::vector<std::pair<std::string, std::string>> common_settings(Config const& config) {
   Config copy = config;
   std::vector<std::pair<std::string, std::string>> settings;
-  for (Field const& f : fields()) {
+  for (Field const& f : fields_of(config)) {
     bool const own = f.path || f.section == "run" || f.section == "cluster";
-    if (!own && f.constraint.in(config)) settings.emplace_back(f.name(), toml_text(f.pointer(copy)));
+    if (!own && f.is_used(config)) settings.emplace_back(f.name(), toml_text(f.pointer(copy)));
   }
   return settings;
 }
 
 std::vector<Difference> resume_differences(Config const& a, Config const& b) {
   Config left = a, right = b;
+  // Kinds have different keys. Their readers differ, too.
+  if (a.task.kind != b.task.kind) return {{"data.reader", toml_string(a.data.reader), toml_string(b.data.reader)}};
   std::vector<Difference> found;
-  for (Field const& f : fields()) {
-    if (!f.is_fixed_on_resume || !(f.constraint.in(a) || f.constraint.in(b))) continue;
+  for (Field const& f : fields_of(a)) {
+    if (!f.is_fixed_on_resume || !(f.is_used(a) || f.is_used(b))) continue;
     std::string const in_a = toml_text(f.pointer(left)), in_b = toml_text(f.pointer(right));
     if (in_a != in_b) found.push_back({f.name(), in_a, in_b});
   }

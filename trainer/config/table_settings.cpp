@@ -70,14 +70,7 @@ Optimizer row_optimizer(OptimizerConfig const& o) {
           .beta = static_cast<float>(o.beta)};
 }
 
-Optimizer linear_optimizer(LinearConfig const& w) {
-  return {.kind = kind_of(w.kind, kOptimizers),
-          .learning_rate = static_cast<float>(w.learning_rate),
-          .initial_accumulator = static_cast<float>(w.initial_accumulator),
-          .l2 = static_cast<float>(w.l2),
-          .l1 = static_cast<float>(w.l1),
-          .beta = static_cast<float>(w.beta)};
-}
+Optimizer::Kind optimizer_kind(std::string const& name) { return kind_of(name, kOptimizers); }
 
 RowCompression row_compression(CompressionConfig const& t, std::size_t dim) {
   auto const top_k = static_cast<std::size_t>(t.top_k);

@@ -15,7 +15,7 @@ namespace gpups::trainer {
 Initializer initializer(ModelConfig const& model);
 DataType row_value_type(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
-Optimizer linear_optimizer(LinearConfig const& weights);
+Optimizer::Kind optimizer_kind(std::string const& name);
 // dim: of the table's rows.
 RowCompression row_compression(CompressionConfig const& compression, std::size_t dim);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);

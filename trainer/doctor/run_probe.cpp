@@ -5,9 +5,9 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/run/session.hpp"
-#include "trainer/tasks/model_shape.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/session.hpp"
+#include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/saved/run_folder_lock.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer::report {
 namespace {

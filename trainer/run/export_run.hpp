@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "trainer/config/config.hpp"
+#include "trainer/config/task_kind.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 
-// The rows as NumPy arrays or as flat files; or the vectors of words, nodes or items as a file of word2vec, as text or
-// binary.
-enum class ModelFormat { kNpy, kFlat, kWord2vec, kWord2vecBinary };
 // Returns the format with a name: npy, flat, word2vec or word2vec-binary. Throws Error for another name.
 ModelFormat model_format(std::string_view name);
 
@@ -24,6 +23,6 @@ ModelFormat model_format(std::string_view name);
 // empty. Throws Error if the run has no valid checkpoint, the model has no vectors for word2vec, or the folder cannot
 // be written.
 void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
-                std::filesystem::path const& folder, ModelFormat format);
+                std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds = task_kinds());
 
 }  // namespace gpups::trainer

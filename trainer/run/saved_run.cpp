@@ -6,17 +6,16 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "trainer/run/session.hpp"
+#include "trainer/input/dictionary.hpp"
 #include "trainer/saved/saved_model.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
-#include "trainer/tasks/graph/graph_task.hpp"
-#include "trainer/tasks/graph/nearest.hpp"
-#include "trainer/tasks/words/named_vectors.hpp"
+#include "trainer/step/session.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 
 namespace gpups::trainer {
 
-SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides) {
-  SavedModel const model = open_model(folder, overrides);
+SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides, TaskKinds kinds) {
+  SavedModel const model = open_model(folder, overrides, kinds);
   SavedRun run{
       .folder = folder, .checkpoint = model.checkpoint, .saved = model.saved, .data = read_data(model.saved.config)};
   require_same_run(run.saved, run.saved.config, run.data->digest(), model.checkpoint);
@@ -34,30 +33,14 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
   return session.task->wait_evaluate(stream, session.store, split);
 }
 
-namespace {
-
-// The names of a run whose rows are compared: those in the training data, which are the first of `names`.
-struct NamedRows {
-  Dictionary const& names;
-  std::size_t seen;
-};
-
-NamedRows named_rows(SavedRun const& run) {
-  if (auto const* const graph = dynamic_cast<GraphData const*>(run.data.get())) {
-    return {graph->dataset().entities, graph->dataset().seen_entities};
-  }
-  auto const* const vectors = dynamic_cast<NamedVectors const*>(run.data.get());
-  GPUPS_REQUIRE(vectors != nullptr,
+std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
+  NamedRows const named = run.data->named_rows();
+  GPUPS_REQUIRE(named.names != nullptr,
                 "{} has no entities, words, nodes or items (nearest needs names): give the folder of a run on a "
                 "knowledge graph, a text, a network or interactions",
                 run.folder.string());
-  return {vectors->names(), vectors->seen_names()};
-}
-
-}  // namespace
-
-std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
-  auto const [entities, seen] = named_rows(run);
+  Dictionary const& entities = *named.names;
+  std::size_t const seen = named.seen;
   std::vector<std::uint32_t> queries;
   for (std::string const& name : names) {
     queries.push_back(find_entity(entities, name));

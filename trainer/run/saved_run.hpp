@@ -10,9 +10,10 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/run/session.hpp"
 #include "trainer/saved/trainer_state.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/session.hpp"
+#include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 
@@ -28,7 +29,8 @@ struct SavedRun {
 
 // Reads the configuration from the checkpoint, applies overrides, and reads the data. Throws Error if there is no
 // checkpoint, or if the data has changed.
-SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
+SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides,
+                  TaskKinds kinds = task_kinds());
 
 // Evaluates a split, "valid" or "test", with the model of the checkpoint. Blocks. Collective.
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);

@@ -6,7 +6,7 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

@@ -9,12 +9,12 @@
 #include "trainer/accounts/stage_times.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/stopwatch.hpp"
-#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/placement/trace_writer.hpp"
-#include "trainer/run/session.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/saved/run_folder.hpp"
 #include "trainer/saved/trainer_state.hpp"
+#include "trainer/step/batch_sampler.hpp"
+#include "trainer/step/session.hpp"
 #include "trainer/step/step_runner.hpp"
 
 namespace gpups::trainer {

@@ -24,11 +24,12 @@ struct SavedModel {
 };
 
 // Returns the checkpoint of a run with the most steps, from which training resumes, or nothing if the run has none.
-std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run);
+// kinds: of tasks; see parse_config().
+std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run, TaskKinds kinds);
 
 // Opens the model of a run: that of the best validation if train.keep_best kept it, else the latest. overrides:
 // settings that do not change the model, for instance run.device; train.keep_best = false opens the latest. Throws
 // Error if there is no checkpoint, or if a setting changes the model.
-SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides);
+SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides, TaskKinds kinds);
 
 }  // namespace gpups::trainer

@@ -39,8 +39,9 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
   return {{kConfigBlob, resolved(config)}, {kStateBlob, json.dump()}};
 }
 
-SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder) {
-  SavedState saved{.config = parse_config(blob(blobs, kConfigBlob, folder), kConfigBlob, folder), .state = {}};
+SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder, TaskKinds kinds) {
+  SavedState saved{.config = parse_config(blob(blobs, kConfigBlob, folder), kConfigBlob, folder, {}, kinds),
+                   .state = {}};
   try {
     auto const json = nlohmann::json::parse(blob(blobs, kStateBlob, folder));
     saved.state = {.clock = json.at("clock"),

@@ -51,8 +51,9 @@ struct SavedState {
   Config config;
   TrainerState state;
 };
-// Reads these blobs. folder: of the checkpoint, for messages. Throws Error if blobs are missing or invalid.
-SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder);
+// Reads these blobs. folder: of the checkpoint, for messages. kinds: of tasks; see parse_config(). Throws Error if
+// blobs are missing or invalid.
+SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder, TaskKinds kinds);
 
 // Throws Error if a run with this configuration and data cannot resume from `saved`. The error contains the first key
 // that differs, and both values.

@@ -15,9 +15,9 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/accounts/stage_times.hpp"
-#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/placement/trace_writer.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/batch_sampler.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

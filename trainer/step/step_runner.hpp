@@ -8,7 +8,7 @@
 #include "gpups/gpups.hpp"
 #include "trainer/accounts/stage_times.hpp"
 #include "trainer/step/pipeline.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

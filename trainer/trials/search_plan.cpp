@@ -10,7 +10,8 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/config/config_fields.hpp"
+#include "trainer/config/fields.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/trials/toml_file.hpp"
 
 namespace gpups::trainer {
@@ -18,26 +19,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Field const& searched_field(TomlFile const& in, toml::node const& node, std::string const& name) {
+// A key that a search may vary, and the kind of task that has it.
+struct SearchedField {
+  Field field;
+  TaskKind const* kind;
+};
+
+SearchedField searched_field(TomlFile const& in, toml::node const& node, std::string const& name, TaskKinds kinds) {
   std::vector<std::string> names;
-  for (Field const& field : fields()) {
-    names.push_back(field.name());
-    if (field.name() != name) continue;
-    bool const is_common = name == "train.epochs" || name == "train.steps" || name == "train.validate_every" ||
-                           name == "train.checkpoint_every" || name == "train.patience" || name == "train.keep_best" ||
-                           field.section == "run" || field.section == "cluster" || field.section == "data" ||
-                           field.section == "eval" || name == "model.min_count" || name == "model.walks";
-    GPUPS_REQUIRE(!is_common,
-                  "{}: {} cannot be searched (all trials have the same samples, time and validation): remove it",
-                  in.at(node), name);
-    return field;
+  for (TaskKind const* const kind : kinds) {
+    for (Field const& field : fields_of(*kind, kinds)) {
+      names.push_back(field.name());
+      if (field.name() != name) continue;
+      bool const is_common = field.is_same_in_trials || field.section == "run" || field.section == "cluster" ||
+                             field.section == "data" || field.section == "eval";
+      GPUPS_REQUIRE(!is_common,
+                    "{}: {} cannot be searched (all trials have the same samples, time and validation): remove it",
+                    in.at(node), name);
+      return {field, kind};
+    }
   }
   throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): did you mean '{}'?", in.at(node),
                           name, nearest_word(name, names)));
 }
 
-SearchedSetting read_range(TomlFile const& in, Field const& field, toml::table const& table) {
-  Config config;
+SearchedSetting read_range(TomlFile const& in, Field const& field, Config config, toml::table const& table) {
   SearchedSetting setting{.name = field.name()};
   setting.whole = std::holds_alternative<std::int64_t*>(field.pointer(config));
   GPUPS_REQUIRE(setting.whole || std::holds_alternative<double*>(field.pointer(config)),
@@ -67,9 +73,11 @@ SearchedSetting read_range(TomlFile const& in, Field const& field, toml::table c
   return setting;
 }
 
-SearchedSetting read_setting(TomlFile const& in, std::string const& name, toml::node const& node) {
-  Field const& field = searched_field(in, node, name);
-  if (toml::table const* const table = node.as_table()) return read_range(in, field, *table);
+SearchedSetting read_setting(TomlFile const& in, std::string const& name, toml::node const& node, TaskKinds kinds) {
+  auto const [field, kind] = searched_field(in, node, name, kinds);
+  if (toml::table const* const table = node.as_table()) {
+    return read_range(in, field, default_config(kind->readers().front(), kinds), *table);
+  }
   toml::array const* const array = node.as_array();
   GPUPS_REQUIRE(array != nullptr && array->size() >= 2,
                 "{}: {} has fewer than two values (a search needs several): write a list, or {{from = ..., to = ...}}",
@@ -104,7 +112,7 @@ std::vector<std::string> SearchPlan::settings_of(std::int64_t trial) const {
   return all;
 }
 
-SearchPlan load_search_plan(fs::path const& file) {
+SearchPlan load_search_plan(fs::path const& file, TaskKinds kinds) {
   TomlFile const in{file.string()};
   toml::table const table = in.parse();
   toml::table const* const section = table["search"].as_table();
@@ -140,7 +148,7 @@ SearchPlan load_search_plan(fs::path const& file) {
     GPUPS_REQUIRE(node.is_table(), "{}: '{}' is not a setting (a setting has a section and a key): write section.key",
                   in.at(node), std::string(of_section.str()));
     for (auto const& [key, value] : *node.as_table()) {
-      plan.settings.push_back(read_setting(in, fmt::format("{}.{}", of_section.str(), key.str()), value));
+      plan.settings.push_back(read_setting(in, fmt::format("{}.{}", of_section.str(), key.str()), value, kinds));
     }
   }
   return plan;

@@ -33,7 +33,7 @@ struct SearchPlan {
 
 // Reads [search] of a configuration file. Throws Error, with file and line, for a key that is unknown or missing, and
 // for a setting that cannot be searched.
-SearchPlan load_search_plan(std::filesystem::path const& file);
+SearchPlan load_search_plan(std::filesystem::path const& file, TaskKinds kinds);
 
 // One stage of successive halving (Jamieson and Talwalkar 2016).
 struct SearchStage {

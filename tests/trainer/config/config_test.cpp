@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/base/edit_distance.hpp"
-#include "trainer/config/config_fields.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
 
 namespace gpups::trainer {

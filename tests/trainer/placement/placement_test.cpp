@@ -8,8 +8,8 @@
 #include <set>
 
 #include "tests/trainer/placement/planted_graph.hpp"
-#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/placement/microbatch_range.hpp"
+#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::trainer {

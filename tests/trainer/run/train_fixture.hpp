@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/run/synthetic_graph.hpp"
 #include "trainer/run/train.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

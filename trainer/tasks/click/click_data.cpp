@@ -12,6 +12,7 @@
 #include "trainer/base/random.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/click_task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
@@ -38,13 +39,14 @@ std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
 
 }  // namespace
 
-Layout layout_of(DataConfig const& config) {
-  return make_layout(static_cast<std::size_t>(config.numeric_columns),
-                     static_cast<std::size_t>(config.categorical_columns), config.multi_hot, config.weighted);
+Layout layout_of(Config const& config) {
+  ClickSettings const& click = config.settings<ClickSettings>();
+  return make_layout(static_cast<std::size_t>(click.numeric_columns),
+                     static_cast<std::size_t>(click.categorical_columns), click.multi_hot, click.weighted);
 }
 
 Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
-  Layout const layout = layout_of(config.data);
+  Layout const layout = layout_of(config);
   std::error_code unknown;  // a file that does not exist is reported when it is opened
   auto const type = fs::status(path, unknown).type();
   GPUPS_REQUIRE(type == fs::file_type::regular || type == fs::file_type::directory ||
@@ -53,7 +55,7 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
                 path.string());
   if (!is_binary(path)) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
-                              .threads = static_cast<int>(config.run.reader_threads)};
+                              .threads = static_cast<int>(config.settings<ClickSettings>().reader_threads)};
     return read_samples_text(path, layout, options, notices);
   }
   Samples samples = open_samples(path);
@@ -114,20 +116,6 @@ nlohmann::json ClickData::counts() const {
   return {{"numbers", layout.numbers.size()}, {"categories", layout.categories.size()}};
 }
 
-ModelShape click_shape(Config const& config) {
-  ClickModel const model(layout_of(config.data), config.model, static_cast<std::uint64_t>(config.train.seed));
-  ModelShape shape;
-  for (Features::FeatureTable const& table : model.features().tables()) {
-    shape.widest_row = std::max(shape.widest_row, table.dim);
-  }
-  for (Parameter const& layer : model.parameters().all()) {
-    shape.largest_layer = std::max(shape.largest_layer, layer.size());
-  }
-  return shape;
-}
-
-std::unique_ptr<Data const> read_clicks(Config const& config) { return std::make_unique<ClickData>(config); }
-
 std::vector<Features::KeyEstimate> ClickData::key_estimates(Features const& features, std::size_t batch) const {
   std::lock_guard lock(estimating_);
   if (estimated_for_ != batch) {
@@ -138,7 +126,8 @@ std::vector<Features::KeyEstimate> ClickData::key_estimates(Features const& feat
 }
 
 MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
-  ClickModel model(train_.samples.layout(), config.model, static_cast<std::uint64_t>(config.train.seed), statistics_);
+  ClickSettings const& click = config.settings<ClickSettings>();
+  ClickModel model(train_.samples.layout(), config, statistics_);
   Features& features = model.features();
   MemoryPlan plan;
   if (train_.samples.in_memory()) {
@@ -148,8 +137,8 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     }
     plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
   }
-  if (config.model.min_count > 0) {
-    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.min_count));
+  if (click.min_count > 0) {
+    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(click.min_count));
     plan.push_back({.what = "frequent values", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
     features.merge_rare_values(frequent);
   }
@@ -161,7 +150,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
   std::uint64_t entries = 0, predicted = 0;
   for (std::size_t p = 0; p < tables.size(); ++p) {
     Features::KeyEstimate const& of_table = keys[p];
-    bool const coefficients = of_table.coefficients || config.model.row_dropout > 0;
+    bool const coefficients = of_table.coefficients || click.row_dropout > 0;
     BatchPart part{.entries = static_cast<std::size_t>(of_table.entries_per_sample * static_cast<double>(step.samples)),
                    .rows = static_cast<std::size_t>(of_table.in_batch),
                    .table = tables[p],
@@ -210,7 +199,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
                                                           ClickComputation::bytes_for(kPredictBlock, features.width()) +
                                                           step.threads * ClickComputation::kPredictedAtOnce * scratch});
   }
-  std::uint64_t const predictions = most + (config.eval.progressive ? train_.count : 0);
+  std::uint64_t const predictions = most + (click.progressive ? train_.count : 0);
   plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Prediction), .on_host = true});
   return plan;
 }

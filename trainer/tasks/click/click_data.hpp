@@ -9,17 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/click/features.hpp"
 #include "trainer/tasks/click/frequent_values.hpp"
 #include "trainer/tasks/click/sample_statistics.hpp"
 #include "trainer/tasks/click/samples.hpp"
-#include "trainer/tasks/model_shape.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 
 // Returns the layout of click data that a configuration sets.
-Layout layout_of(DataConfig const& config);
+Layout layout_of(Config const& config);
 
 // Consecutive samples of a file: first .. first + count - 1.
 struct Split {
@@ -30,11 +29,6 @@ struct Split {
 // Opens a file of samples, text or binary. Adds to `notices` what a user should know. Throws Error if the layout of a
 // binary file is not the configuration's.
 Samples open_click_file(std::filesystem::path const& path, Config const& config, std::vector<std::string>& notices);
-
-// Reads the files that a configuration sets.
-std::unique_ptr<Data const> read_clicks(Config const& config);
-// Returns the widest row and the largest layer of the configuration's model.
-ModelShape click_shape(Config const& config);
 
 // The samples of a run, and statistics of its training samples.
 class ClickData : public Data {

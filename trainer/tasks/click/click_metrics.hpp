@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpups/store.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

@@ -2,21 +2,23 @@
 #include "trainer/tasks/click/click_tables.hpp"
 
 #include "trainer/config/table_settings.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 
 namespace gpups::trainer {
 
 std::vector<TableOptions> click_tables(ClickModel const& model, Config const& config, std::int64_t schedule_steps) {
+  ClickSettings const& click = config.settings<ClickSettings>();
   std::vector<TableOptions> tables;
   for (Features::FeatureTable const& table : model.features().tables()) {
     TableOptions options{.name = table.name, .dim = table.dim, .schedule = schedule(config.optimizer, schedule_steps)};
     if (table.weights) {
       options.initializer = {Initializer::Kind::kConstant, 0};
-      options.optimizer = linear_optimizer(config.linear);
-      options.admission_count = static_cast<std::uint32_t>(config.linear.admission_count);
+      options.optimizer = linear_optimizer(click.linear);
+      options.admission_count = static_cast<std::uint32_t>(click.linear.admission_count);
     } else {
       options.initializer = initializer(config.model);
       options.optimizer = row_optimizer(config.optimizer);
-      options.admission_count = static_cast<std::uint32_t>(config.model.admission_count);
+      options.admission_count = static_cast<std::uint32_t>(click.admission_count);
       options.value_type = row_value_type(config.model);
     }
     tables.push_back(options);

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/nvtx.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 
 namespace gpups::trainer {
@@ -63,18 +64,17 @@ ClickTask::ClickTask(ClickData const& data, Config const& config, TaskContext co
     : data_(data),
       config_(config),
       context_(context),
-      model_(data.train().samples.layout(), config.model, static_cast<std::uint64_t>(config.train.seed),
-             data.statistics()),
+      model_(data.train().samples.layout(), config, data.statistics()),
       dense_(make_click_layers(model_, config, context)) {
-  if (config.model.min_count == 0) return;
-  auto const min_count = static_cast<std::uint32_t>(config.model.min_count);
+  if (config.settings<ClickSettings>().min_count == 0) return;
+  auto const min_count = static_cast<std::uint32_t>(config.settings<ClickSettings>().min_count);
   model_.features().merge_rare_values(data.frequent_values(model_.features(), min_count));
 }
 
 std::vector<TableOptions> ClickTask::tables() const { return click_tables(model_, config_, context_.schedule_steps); }
 
 RowDropout ClickTask::row_dropout(Batch const& batch) const {
-  return {.rate = config_.model.row_dropout,
+  return {.rate = config_.settings<ClickSettings>().row_dropout,
           .seed = static_cast<std::uint64_t>(config_.train.seed),
           .clock = batch.clock,
           .sample_numbers = batch.sample_numbers};
@@ -84,7 +84,7 @@ std::unique_ptr<TaskStep> ClickTask::prepare(Stream& stream, Batch const& batch)
   data_.train().samples.gather(batch.samples, samples_);
   ClickInput input = model_.features().make(stream, samples_, row_dropout(batch));
   return std::make_unique<ClickStep>(stream, batch, std::move(input), training_, dense_,
-                                     config_.eval.progressive ? &progressive_ : nullptr);
+                                     is_progressive() ? &progressive_ : nullptr);
 }
 
 Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view name) {
@@ -103,8 +103,10 @@ Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view 
   return to_metrics(counts.wait_metrics(store));
 }
 
+bool ClickTask::is_progressive() const { return config_.settings<ClickSettings>().progressive; }
+
 std::optional<Metrics> ClickTask::wait_progressive(Store& store) {
-  if (!config_.eval.progressive) return std::nullopt;
+  if (!is_progressive()) return std::nullopt;
   ClickMetrics const metrics = progressive_.wait_metrics(store);
   if (metrics.samples == 0) return std::nullopt;
   return to_metrics(metrics);
@@ -113,8 +115,8 @@ std::optional<Metrics> ClickTask::wait_progressive(Store& store) {
 std::vector<Blob> ClickTask::wait_save(Stream& stream) const {
   std::vector<Blob> blobs = dense_.wait_save(stream);
   blobs.push_back(to_blob(data_.statistics()));
-  if (config_.model.min_count > 0) {
-    auto const min_count = static_cast<std::uint32_t>(config_.model.min_count);
+  if (config_.settings<ClickSettings>().min_count > 0) {
+    auto const min_count = static_cast<std::uint32_t>(config_.settings<ClickSettings>().min_count);
     blobs.push_back(to_blob(data_.frequent_values(model_.features(), min_count)));
   }
   return blobs;

@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/click_metrics.hpp"
 #include "trainer/tasks/click/click_predictor.hpp"
 #include "trainer/tasks/click/model/click_computation.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 
@@ -27,6 +27,7 @@ class ClickTask : public Task {
   DenseLayers* dense() override { return &dense_; }
   std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
   Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
+  bool is_progressive() const override;
   std::optional<Metrics> wait_progressive(Store& store) override;
   std::vector<Blob> wait_save(Stream& stream) const override;
   void wait_restore(Stream& stream, std::span<Blob const> blobs) override;

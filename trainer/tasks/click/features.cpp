@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/distinct_count.hpp"
 
 namespace gpups::trainer {
@@ -61,10 +62,10 @@ std::vector<std::string> spaces_of(Layout const& layout, std::vector<std::string
 }
 
 // Returns the dim of each category's rows.
-std::vector<std::size_t> dims_of(Layout const& layout, ModelConfig const& config) {
-  std::vector<std::size_t> dims(layout.categories.size(), static_cast<std::size_t>(config.dim));
+std::vector<std::size_t> dims_of(Layout const& layout, Config const& config) {
+  std::vector<std::size_t> dims(layout.categories.size(), static_cast<std::size_t>(config.model.dim));
   std::vector<bool> named(dims.size());
-  for (std::string const& setting : config.dims) {
+  for (std::string const& setting : config.settings<ClickSettings>().dims) {
     std::size_t const colon = setting.find(':');
     std::size_t const category = find_category(layout, setting.substr(0, colon), "model.dims");
     std::size_t dim = 0;
@@ -88,40 +89,41 @@ std::vector<std::size_t> dims_of(Layout const& layout, ModelConfig const& config
 
 Key click_key(std::string_view space, std::uint64_t value_id) { return salted_key(salt_of(space), value_id); }
 
-Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds const& needs,
+Features::Features(Layout const& layout, Config const& config, FeatureNeeds const& needs,
                    SampleStatistics const& statistics)
     : needs_(needs),
-      mean_(config.pooling == "mean"),
-      buckets_(static_cast<std::uint32_t>(config.buckets)),
+      mean_(config.settings<ClickSettings>().pooling == "mean"),
+      buckets_(static_cast<std::uint32_t>(config.settings<ClickSettings>().buckets)),
       layout_numbers_(layout.numbers.size()),
       layout_categories_(layout.categories.size()),
       statistics_(statistics) {
+  ClickSettings const& settings = config.settings<ClickSettings>();
   statistics_.mean.resize(layout_numbers_, 0);
   statistics_.deviation.resize(layout_numbers_, 1);
-  bool const floats = config.numeric_features == "log" || config.numeric_features == "both";
-  bool const buckets = config.numeric_features == "buckets" || config.numeric_features == "both";
+  bool const floats = settings.numeric_features == "log" || settings.numeric_features == "both";
+  bool const buckets = settings.numeric_features == "buckets" || settings.numeric_features == "both";
   numbers_ = needs.numbers && floats ? layout.numbers.size() : 0;
 
   std::vector<std::size_t> dims = dims_of(layout, config);
-  auto const spaces = spaces_of(layout, config.shared, dims);
+  auto const spaces = spaces_of(layout, settings.shared, dims);
   for (std::size_t c = 0; c < layout.categories.size(); ++c) {
     fields_.push_back({.salt = salt_of(spaces[c]), .column = 0, .number = c, .name = layout.categories[c].name});
   }
   for (std::size_t i = 0; buckets && i < layout.numbers.size(); ++i) {
     fields_.push_back(
         {.salt = salt_of(layout.numbers[i]), .column = 0, .number = i, .bucket = true, .name = layout.numbers[i]});
-    dims.push_back(static_cast<std::size_t>(config.dim));
+    dims.push_back(static_cast<std::size_t>(config.model.dim));
   }
   GPUPS_REQUIRE(!fields_.empty() || numbers_ > 0,
                 "the model has no input (the data has no categories, and model.numeric_features is \"{}\"): set "
                 "data.categorical_columns, or another model.numeric_features",
-                config.numeric_features);
+                settings.numeric_features);
 
   std::map<std::size_t, std::vector<std::size_t>> by_dim;
   for (std::size_t f = 0; f < fields_.size(); ++f) by_dim[dims[f]].push_back(f);
   if (needs.rows) {
     for (auto& [dim, fields] : by_dim) groups_.push_back({dim, std::move(fields)});
-    place_groups(config);
+    place_groups(config.model.dim);
   }
   for (DimGroup const& group : groups_) tables_.push_back({fmt::format("rows_{}", group.dim), group.dim, false});
   if (needs.weights && !fields_.empty()) tables_.push_back({"weights", 1, true});
@@ -149,8 +151,8 @@ void Features::merge_rare_values(FrequentValues const& values) {
   for (EntryPlan& plan : plans_) plan.frequent = &values;
 }
 
-void Features::place_groups(ModelConfig const& config) {
-  std::size_t column = row_stride(needs_.head_of_rows ? static_cast<std::size_t>(config.dim) : numbers_), step = 16;
+void Features::place_groups(std::int64_t dim) {
+  std::size_t column = row_stride(needs_.head_of_rows ? static_cast<std::size_t>(dim) : numbers_), step = 16;
   for (DimGroup const& group : groups_) {
     std::size_t const stride = row_stride(group.dim);
     step = std::lcm(step, stride);

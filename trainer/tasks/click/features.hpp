@@ -56,7 +56,7 @@ class Features {
  public:
   // statistics: of the training data; empty: numbers are not scaled. Throws Error if the configuration does not fit the
   // layout.
-  Features(Layout const& layout, ModelConfig const& config, FeatureNeeds const& needs,
+  Features(Layout const& layout, Config const& config, FeatureNeeds const& needs,
            SampleStatistics const& statistics = {});
 
   // The tables of rows, in the order of ClickInput::parts.
@@ -123,7 +123,7 @@ class Features {
     std::vector<std::size_t> fields;
     bool has(std::size_t field) const { return std::find(fields.begin(), fields.end(), field) != fields.end(); }
   };
-  void place_groups(ModelConfig const& config);
+  void place_groups(std::int64_t dim);
   void add_numbers(std::vector<float>& numbers, SampleBatch const& samples) const;
   EntryPlan make_plan(std::size_t part) const;
   ClickInput::InputPart make_part(Stream& stream, SampleBatch const& samples, std::size_t part,

@@ -8,6 +8,7 @@
 
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/tasks/click/click_data.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 
@@ -22,13 +23,13 @@ constexpr std::uint64_t kAtOnce = 4096;  // samples
 
 SavedClicks::SavedClicks(SavedModel const& model) : saved_(model.saved) {
   Config const& config = saved_.config;
-  Layout const layout = layout_of(config.data);
+  Layout const layout = layout_of(config);
   statistics_ = sample_statistics(model.blobs, layout.numbers.size());
   auto const seed = static_cast<std::uint64_t>(config.train.seed);
   Group const group = Group::alone();
   Device const device = device_from(config.run.device);
-  model_ = std::make_unique<ClickModel>(layout, config.model, seed, statistics_);
-  if (config.model.min_count > 0) {
+  model_ = std::make_unique<ClickModel>(layout, config, statistics_);
+  if (config.settings<ClickSettings>().min_count > 0) {
     frequent_ = frequent_values(model.blobs);
     model_->features().merge_rare_values(frequent_);
   }
@@ -60,7 +61,7 @@ void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notice
 
 nlohmann::ordered_json SavedClicks::description() const {
   Config const& config = saved_.config;
-  Layout const layout = layout_of(config.data);
+  Layout const layout = layout_of(config);
   nlohmann::ordered_json json{{"model", config.model.name},
                               {"steps", saved_.state.clock},
                               {"numbers", layout.numbers},
@@ -72,7 +73,8 @@ nlohmann::ordered_json SavedClicks::description() const {
   json["block"] = {{"width", features.width()}, {"columns", nlohmann::json::object()}};
   for (auto const& [name, column] : features.columns()) json["block"]["columns"][name] = column;
   json["tables"] = nlohmann::json::array();
-  if (config.model.min_count > 0) json["frequent_values"] = {{"file", "frequent_values.bin"}, {"dtype", "uint64"}};
+  if (config.settings<ClickSettings>().min_count > 0)
+    json["frequent_values"] = {{"file", "frequent_values.bin"}, {"dtype", "uint64"}};
   for (Features::FeatureTable const& table : features.tables()) {
     json["tables"].push_back({{"name", table.name}, {"dim", table.dim}});
   }
@@ -92,7 +94,7 @@ void SavedClicks::write(fs::path const& folder, ExportFormat format) {
       std::uint64_t const shape[] = {p.rows, p.columns};
       export_array(beside / "dense" / p.name, format, shape, dense_->wait_numbers(stream, p));
     }
-    if (saved_.config.model.min_count > 0) {
+    if (saved_.config.settings<ClickSettings>().min_count > 0) {
       write_file(beside / "frequent_values.bin", to_blob(frequent_).bytes);
     }
     write_file(beside / "model.json", description().dump(1) + "\n");

@@ -5,9 +5,10 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "kernels/rows/permute_rows.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/target_ranks.hpp"
+#include "trainer/tasks/graph/graph_settings.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
-#include "trainer/tasks/graph/target_ranks.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -30,10 +31,11 @@ std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOpt
 }
 
 EvaluateOptions evaluate_options(Config const& config) {
-  return {.samples_max = static_cast<std::size_t>(config.eval.samples_max),
-          .spread = config.eval.sample == "spread",
+  GraphSettings const& graph = config.settings<GraphSettings>();
+  return {.samples_max = static_cast<std::size_t>(graph.samples_max),
+          .spread = graph.sample == "spread",
           .hits = config.eval.hits,
-          .reciprocal = config.model.reciprocal};
+          .reciprocal = graph.reciprocal};
 }
 
 Evaluator::Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptions const& options)

@@ -11,8 +11,9 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/graph/evaluate.hpp"
+#include "trainer/tasks/graph/graph_settings.hpp"
 #include "trainer/tasks/graph/key_names.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 
@@ -45,11 +46,11 @@ Vocabulary vocabulary(Dataset const& data, bool reciprocal, Placement const* pla
 
 // Throws Error if the configuration asks for more negatives than there are entities.
 GraphModelOptions checked_model_options(Config const& config, std::int64_t schedule_steps, Dataset const& data) {
-  bool const draws = !takes_all(config.model.sampling);
+  bool const draws = !takes_all(config.settings<GraphSettings>().sampling);
   std::size_t const entities = data.entities.size();
-  GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.model.negatives) <= entities,
+  GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.settings<GraphSettings>().negatives) <= entities,
                 "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}",
-                config.model.negatives, entities, entities);
+                config.settings<GraphSettings>().negatives, entities, entities);
   return graph_model_options(config, schedule_steps);
 }
 
@@ -78,7 +79,7 @@ class GraphTask : public Task {
       : data_(data.dataset()),
         queries_(data.queries()),
         seed_(static_cast<std::uint64_t>(config.train.seed)),
-        reciprocal_(config.model.reciprocal),
+        reciprocal_(config.settings<GraphSettings>().reciprocal),
         model_(make_graph_model(checked_model_options(config, context.schedule_steps, data_),
                                 vocabulary(data_, reciprocal_, context.placement.get()))),
         options_(evaluate_options(config)) {}
@@ -151,15 +152,16 @@ SampleRows GraphData::sample_rows() const {
 
 MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   Dataset const& data = dataset_;
-  std::size_t const of_relation = config.model.reciprocal ? 2 : 1;
+  std::size_t const of_relation = config.settings<GraphSettings>().reciprocal ? 2 : 1;
   std::size_t const copies = queries_ ? 1 : of_relation;  // of a sample, in a batch
   std::size_t const entities = data.entities.size(), relations = of_relation * data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
-  auto const model =
-      make_graph_model(checked_model_options(config, 1, data), vocabulary(data, config.model.reciprocal, nullptr));
+  auto const model = make_graph_model(checked_model_options(config, 1, data),
+                                      vocabulary(data, config.settings<GraphSettings>().reciprocal, nullptr));
   auto const tables = model->tables();
   GraphModel::Sizes const sizes = model->sizes_of(copies * step.samples, step.microbatches);
-  std::string const settings = takes_all(config.model.sampling) ? "train.microbatches" : "model.negatives";
+  std::string const settings =
+      takes_all(config.settings<GraphSettings>().sampling) ? "train.microbatches" : "model.negatives";
 
   std::size_t const more_answers = queries_ ? queries_->answers_count() / queries_->size() : 0;  // of a query
   MemoryPlan plan;
@@ -196,39 +198,31 @@ std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskContext con
 }
 
 GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps) {
-  auto const& m = config.model;
+  ModelConfig const& m = config.model;
+  GraphSettings const& graph = config.settings<GraphSettings>();
   GraphModelOptions options;
   options.name = m.name;
   options.dim = static_cast<std::size_t>(m.dim);
-  options.loss = m.loss;
-  options.temperature = static_cast<float>(m.temperature);
-  options.negatives = static_cast<std::uint32_t>(m.negatives);
-  options.sampling = m.sampling;
-  options.objects_only = m.reciprocal;
-  options.label_smoothing = static_cast<float>(m.label_smoothing);
-  options.entity_dropout = static_cast<float>(m.entity_dropout);
-  options.relation_dropout = static_cast<float>(m.relation_dropout);
-  options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
-  options.local_negatives = static_cast<float>(m.local_negatives);
-  options.l2 = static_cast<float>(m.l2);
-  options.n3 = static_cast<float>(m.n3);
-  options.norm = static_cast<int>(m.norm);
-  options.margin = static_cast<float>(m.margin);
+  options.loss = graph.loss;
+  options.temperature = static_cast<float>(graph.temperature);
+  options.negatives = static_cast<std::uint32_t>(graph.negatives);
+  options.sampling = graph.sampling;
+  options.objects_only = graph.reciprocal;
+  options.label_smoothing = static_cast<float>(graph.label_smoothing);
+  options.entity_dropout = static_cast<float>(graph.entity_dropout);
+  options.relation_dropout = static_cast<float>(graph.relation_dropout);
+  options.negative_reuse = static_cast<std::uint32_t>(graph.negative_reuse);
+  options.local_negatives = static_cast<float>(graph.local_negatives);
+  options.l2 = static_cast<float>(graph.l2);
+  options.n3 = static_cast<float>(graph.n3);
+  options.norm = static_cast<int>(graph.norm);
+  options.margin = static_cast<float>(graph.margin);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.initializer = initializer(m);
   options.value_type = row_value_type(m);
   options.optimizer = row_optimizer(config.optimizer);
   options.schedule = schedule(config.optimizer, schedule_steps);
   return options;
-}
-
-ModelShape graph_shape(Config const& config) {
-  Vocabulary const smallest{.entities = {Key{1}}, .relations = {Key{2}}};  // dims do not depend on the vocabulary
-  ModelShape shape;
-  for (TableOptions const& table : make_graph_model(graph_model_options(config, 1), smallest)->tables()) {
-    shape.widest_row = std::max(shape.widest_row, table.dim);
-  }
-  return shape;
 }
 
 }  // namespace gpups::trainer

@@ -7,11 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/graph/dataset.hpp"
 #include "trainer/tasks/graph/model.hpp"
 #include "trainer/tasks/graph/query_set.hpp"
-#include "trainer/tasks/model_shape.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 
@@ -32,6 +31,7 @@ class GraphData : public Data {
   std::string summary() const override;
   nlohmann::json counts() const override;
   SampleRows sample_rows() const override;
+  NamedRows named_rows() const override { return {&dataset_.entities, dataset_.seen_entities}; }
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
   std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
@@ -43,7 +43,5 @@ class GraphData : public Data {
 
 // Converts a configuration to model options. schedule_steps: see TaskContext.
 GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps);
-// Returns the widest row of the configuration's model.
-ModelShape graph_shape(Config const& config);
 
 }  // namespace gpups::trainer

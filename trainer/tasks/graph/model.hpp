@@ -11,10 +11,15 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batches/batch_sampler.hpp"
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/step/batch_sampler.hpp"
 
 namespace gpups::trainer {
+
+// A fact of a knowledge graph, as numbers of the dictionaries of entities and relations.
+struct Triple {
+  std::uint32_t subject, relation, object;
+  bool operator==(Triple const&) const = default;
+};
 
 // The keys of entities and relations, by number, on the host.
 struct Vocabulary {

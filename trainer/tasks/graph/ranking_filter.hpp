@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
 

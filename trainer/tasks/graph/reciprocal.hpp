@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/input/dictionary.hpp"
 #include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::trainer {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/interactions/bpr_task.hpp"
+#include "trainer/tasks/interactions/interaction_settings.hpp"
 
 #include <numeric>
 
@@ -63,7 +64,7 @@ class BprStep : public TaskStep {
 
 BprTask::BprTask(InteractionSet const& set, Config const& config, std::int64_t schedule_steps)
     : Recommender(set, config, recommender_tables(set, config, schedule_steps)),
-      negatives_of_each_(static_cast<std::uint32_t>(config.model.negatives)),
+      negatives_of_each_(static_cast<std::uint32_t>(config.settings<InteractionSettings>().negatives)),
       negatives_(set, negatives_of_each_, static_cast<std::uint64_t>(config.train.seed)) {}
 
 std::unique_ptr<TaskStep> BprTask::prepare(Stream& stream, Batch const& batch) {
@@ -75,7 +76,7 @@ std::unique_ptr<TaskStep> BprTask::prepare(Stream& stream, Batch const& batch) {
 }
 
 std::uint64_t bpr_step_bytes(Config const& config, std::size_t samples) {
-  std::size_t const entries = samples * static_cast<std::size_t>(1 + config.model.negatives);
+  std::size_t const entries = samples * static_cast<std::size_t>(1 + config.settings<InteractionSettings>().negatives);
   return samples * (row_stride(static_cast<std::size_t>(config.model.dim)) * sizeof(float) + sizeof(std::int64_t)) +
          entries * (sizeof(std::uint32_t) + sizeof(float));
 }

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/interactions/interaction_set.hpp"
 #include "trainer/tasks/interactions/negative_items.hpp"
 #include "trainer/tasks/interactions/recommender.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 

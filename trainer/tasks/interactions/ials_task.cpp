@@ -8,7 +8,8 @@
 #include "kernels/factor/gramian.hpp"
 #include "kernels/factor/solve_rows.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/interactions/interaction_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -139,8 +140,8 @@ std::uint64_t gramian_bytes(Config const& config) {
 IalsTask::IalsTask(InteractionSet const& set, IalsSamples const& samples, Config const& config)
     : Recommender(set, config, ials_tables(set, config)),
       samples_(samples),
-      shared_{.unobserved_weight = static_cast<float>(config.model.unobserved_weight),
-              .l2 = static_cast<float>(config.model.l2)} {}
+      shared_{.unobserved_weight = static_cast<float>(config.settings<InteractionSettings>().unobserved_weight),
+              .l2 = static_cast<float>(config.settings<InteractionSettings>().l2)} {}
 
 std::unique_ptr<TaskStep> IalsTask::prepare(Stream& stream, Batch const& batch) {
   Solved solved;

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/interactions/ials_samples.hpp"
 #include "trainer/tasks/interactions/recommender.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 

@@ -10,6 +10,7 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/interactions/bpr_task.hpp"
 #include "trainer/tasks/interactions/ials_task.hpp"
+#include "trainer/tasks/interactions/interaction_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -46,7 +47,8 @@ class BprData : public InteractionData {
 
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override {
     auto const tables = recommender_tables(set(), config, 1);
-    std::size_t const users = step.samples, items = users * static_cast<std::size_t>(1 + config.model.negatives);
+    std::size_t const users = step.samples,
+                      items = users * static_cast<std::size_t>(1 + config.settings<InteractionSettings>().negatives);
     MemoryPlan plan = plan_of_set(config);
     add_placement(plan, config, set().train.size(), 2 * set().train.size(), set().known_users + set().known_items);
     BatchPart const parts[] = {{users, distinct_of(users, set().known_users), tables[1], sizeof(Key)},
@@ -95,9 +97,7 @@ class IalsData : public InteractionData {
 
 }  // namespace
 
-std::vector<std::string> recommender_model_names() { return {"bpr", "ials"}; }
-
-std::unique_ptr<Data const> read_interaction_data(Config const& config) {
+std::unique_ptr<InteractionData const> read_interaction_data(Config const& config) {
   InteractionSet set = read_interactions(config.data);
   if (config.model.name == "ials") return std::make_unique<IalsData>(std::move(set), config.train.batch_size);
   return std::make_unique<BprData>(std::move(set));

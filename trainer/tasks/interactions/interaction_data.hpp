@@ -6,26 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/interactions/interaction_set.hpp"
-#include "trainer/tasks/words/named_vectors.hpp"
 
 namespace gpups::trainer {
 
-// Returns the names of the models for interactions.
-std::vector<std::string> recommender_model_names();
-// Reads the interactions of a configuration; see read_interactions().
-std::unique_ptr<Data const> read_interaction_data(Config const& config);
-
 // Interactions as Data, for any model.
-class InteractionData : public NamedVectors {
+class InteractionData : public Data {
  public:
   explicit InteractionData(InteractionSet set) : set_(std::move(set)), digest_(set_.digest()) {}
 
   InteractionSet const& set() const { return set_; }
 
-  Dictionary const& names() const override { return set_.items; }
-  std::size_t seen_names() const override { return set_.known_items; }
-  Dictionary const* other_names() const override { return &set_.users; }
+  NamedRows named_rows() const override { return {&set_.items, set_.known_items}; }
 
   bool has(std::string_view split) const override { return set_.split(split).size() > 0; }
   std::uint64_t digest() const override { return digest_; }
@@ -41,5 +34,8 @@ class InteractionData : public NamedVectors {
   InteractionSet set_;
   std::uint64_t digest_;
 };
+
+// Reads the interactions of a configuration; see read_interactions().
+std::unique_ptr<InteractionData const> read_interaction_data(Config const& config);
 
 }  // namespace gpups::trainer

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trainer/config/config.hpp"
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
 

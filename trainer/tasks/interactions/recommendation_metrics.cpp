@@ -6,7 +6,7 @@
 
 #include "kernels/score/dot_rows.hpp"
 #include "trainer/base/exact_sum.hpp"
-#include "trainer/tasks/graph/target_ranks.hpp"
+#include "trainer/tasks/common/target_ranks.hpp"
 
 namespace gpups::trainer {
 namespace {

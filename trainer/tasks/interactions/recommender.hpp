@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/interactions/interaction_set.hpp"
 #include "trainer/tasks/interactions/recommendation_metrics.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
 

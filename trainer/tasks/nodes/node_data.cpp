@@ -8,24 +8,30 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/tasks/nodes/node_settings.hpp"
 #include "trainer/tasks/nodes/random_walks.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-WalkOptions walk_options(ModelConfig const& model) {
-  return {.walks = static_cast<std::uint32_t>(model.walks),
-          .length = static_cast<std::uint32_t>(model.walk_length),
-          .p = model.p,
-          .q = model.q};
+WalkOptions walk_options(Config const& config) {
+  NodeSettings const& settings = config.settings<NodeSettings>();
+  return {.walks = static_cast<std::uint32_t>(settings.walks),
+          .length = static_cast<std::uint32_t>(settings.walk_length),
+          .p = settings.p,
+          .q = settings.q};
+}
+
+SkipGramOptions node_options(Config const& config) {
+  return skip_gram_options(config.settings<NodeSettings>().skip_gram, config.train);
 }
 
 class NodeTask : public SkipGramTask {
  public:
   NodeTask(Network const& network, Config const& config, std::int64_t schedule_steps)
-      : SkipGramTask(config, "nodes", network.nodes().size(), schedule_steps),
-        sampler_(network, walk_options(config.model), skip_gram_options(config)) {}
+      : SkipGramTask(node_options(config), config, "nodes", network.nodes().size(), schedule_steps),
+        sampler_(network, walk_options(config), node_options(config)) {}
 
   // REQUIRES: never called, since NodeData has no split.
   Metrics wait_evaluate(Stream&, Store&, std::string_view) override {
@@ -41,12 +47,12 @@ class NodeTask : public SkipGramTask {
 
 }  // namespace
 
-std::unique_ptr<Data const> read_node_data(Config const& config) {
+std::unique_ptr<NodeData const> read_node_data(Config const& config) {
+  NodeSettings const& settings = config.settings<NodeSettings>();
   std::vector<std::string> notices;
-  Network network = read_network(std::filesystem::path(config.data.folder) / config.data.train, config.data.directed,
+  Network network = read_network(std::filesystem::path(config.data.folder) / config.data.train, settings.directed,
                                  config.data.bad_share_max, notices);
-  return std::make_unique<NodeData>(std::move(network), static_cast<std::uint32_t>(config.model.walks),
-                                    std::move(notices));
+  return std::make_unique<NodeData>(std::move(network), static_cast<std::uint32_t>(settings.walks), std::move(notices));
 }
 
 NodeData::NodeData(Network network, std::uint32_t walks, std::vector<std::string> notices)
@@ -62,11 +68,11 @@ nlohmann::json NodeData::counts() const { return {{"nodes", network_.nodes().siz
 
 MemoryPlan NodeData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
   auto const tables = skip_gram_tables(config, "nodes", network_.nodes().size(), 1);
-  std::size_t const length = walk_options(config.model).length;
+  std::size_t const length = walk_options(config).length;
   std::size_t const groups = step.samples * ((length + kGroupPositions - 1) / kGroupPositions);
   MemoryPlan plan;
   plan.push_back({.what = "the data", .bytes = network_.bytes(), .on_host = true, .taken = true});
-  add_skip_gram(plan, config, tables, groups, step, device);
+  add_skip_gram(plan, node_options(config), tables, groups, step, device);
   return plan;
 }
 

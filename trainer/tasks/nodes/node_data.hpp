@@ -6,22 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/nodes/network.hpp"
-#include "trainer/tasks/words/named_vectors.hpp"
 
 namespace gpups::trainer {
 
-// Reads the edges data.train of a configuration.
-std::unique_ptr<Data const> read_node_data(Config const& config);
-
 // A network as Data. A sample is a random walk.
-class NodeData : public NamedVectors {
+class NodeData : public Data {
  public:
   NodeData(Network network, std::uint32_t walks, std::vector<std::string> notices);
 
   Network const& network() const { return network_; }
-  Dictionary const& names() const override { return network_.nodes(); }
+  Dictionary const& names() const { return network_.nodes(); }
 
+  NamedRows named_rows() const override { return {&names(), names().size()}; }
   std::uint64_t samples() const override { return std::uint64_t{walks_} * network_.nodes().size(); }
   std::string_view noun() const override { return "walk"; }
   SpeedUnit speed_unit() const override { return {.name = "walks"}; }
@@ -39,5 +37,8 @@ class NodeData : public NamedVectors {
   std::vector<std::string> notices_;
   std::uint64_t digest_;
 };
+
+// Reads the edges data.train of a configuration.
+std::unique_ptr<NodeData const> read_node_data(Config const& config);
 
 }  // namespace gpups::trainer

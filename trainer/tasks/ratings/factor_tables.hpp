@@ -14,7 +14,7 @@ namespace gpups::trainer {
 inline constexpr TableId kRowsTable{0}, kColumnsTable{1};
 
 // Returns the numbers of a row.
-std::size_t factor_dim(ModelConfig const& model);
+std::size_t factor_dim(Config const& config);
 // Returns the tables, in the order of their ids. rows, columns: their expected number. schedule_steps: see TaskContext.
 std::vector<TableOptions> factor_tables(Config const& config, std::size_t rows, std::size_t columns,
                                         std::int64_t schedule_steps);

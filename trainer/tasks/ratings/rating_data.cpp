@@ -6,15 +6,10 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
+#include "trainer/tasks/ratings/rating_settings.hpp"
 #include "trainer/tasks/ratings/rating_task.hpp"
 
 namespace gpups::trainer {
-
-std::vector<std::string> rating_model_names() { return {"factorization"}; }
-
-std::unique_ptr<Data const> read_rating_data(Config const& config) {
-  return std::make_unique<RatingData>(read_ratings(config.data));
-}
 
 std::string RatingData::summary() const {
   return fmt::format("{}, {}; {} for training, {} for validation, {} for the test", with_count(set_.known_rows, "row"),
@@ -54,12 +49,12 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
   }
   add_batches(plan, parts, step, device, "");
   plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch_size"});
-  if (config.model.biases) {
+  if (config.settings<RatingSettings>().biases) {
     std::uint64_t rows = 0;
     for (BatchPart const& part : parts) rows += part.rows;
     plan.push_back({"rows without biases", rows * (row_stride(tables[0].dim) + 1) * sizeof(float), "train.batch_size"});
   }
-  if (has("valid") || has("test")) plan.push_back({"evaluation: buffers of rows", predictor_bytes(config.model)});
+  if (has("valid") || has("test")) plan.push_back({"evaluation: buffers of rows", predictor_bytes(config)});
   return plan;
 }
 

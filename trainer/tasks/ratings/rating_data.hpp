@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
-
-// Returns the names of the models for ratings.
-std::vector<std::string> rating_model_names();
-// Reads the ratings of a configuration; see read_ratings().
-std::unique_ptr<Data const> read_rating_data(Config const& config);
 
 // A set of ratings as Data.
 class RatingData : public Data {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "trainer/base/exact_sum.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 

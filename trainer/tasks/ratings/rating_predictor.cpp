@@ -6,6 +6,7 @@
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -19,15 +20,15 @@ Matrix<float> zero_matrix(Stream& stream, std::size_t rows, std::size_t columns)
 
 }  // namespace
 
-std::uint64_t predictor_bytes(ModelConfig const& model) {
-  std::size_t const matrices = model.biases ? 3 : 2;
-  return matrices * (RatingPredictor::kAtOnce + 1) * row_stride(factor_dim(model)) * sizeof(float);
+std::uint64_t predictor_bytes(Config const& config) {
+  std::size_t const matrices = config.settings<RatingSettings>().biases ? 3 : 2;
+  return matrices * (RatingPredictor::kAtOnce + 1) * row_stride(factor_dim(config)) * sizeof(float);
 }
 
-RatingPredictor::RatingPredictor(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale)
+RatingPredictor::RatingPredictor(Stream& stream, Store& store, Config const& config, RatingScale const& scale)
     : stream_(stream),
       store_(store),
-      biases_(model.biases),
+      biases_(config.settings<RatingSettings>().biases),
       scale_(scale),
       rows_(make_side(kRowsTable)),
       columns_(make_side(kColumnsTable)),
@@ -35,7 +36,7 @@ RatingPredictor::RatingPredictor(Stream& stream, Store& store, ModelConfig const
       losses_(stream.device(), kernels::rating_losses(kAtOnce)) {
   zeros_ = to_device(stream, std::vector<float>(kAtOnce, 0));
   if (!biases_) return;
-  sources_ = Matrix<float>(stream.device(), kAtOnce + 1, factor_dim(model));
+  sources_ = Matrix<float>(stream.device(), kAtOnce + 1, factor_dim(config));
   column_biases_ = Array<float>(stream.device(), kAtOnce + 1);
 }
 
@@ -84,10 +85,10 @@ std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std:
   return predictions;
 }
 
-RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+RatingSums wait_predict(Stream& stream, Store& store, Config const& config, RatingScale const& scale,
                         RatingSet const& set, std::span<Rating const> ratings) {
   constexpr std::size_t kAtOnce = RatingPredictor::kAtOnce;
-  RatingPredictor predictor(stream, store, model, scale);
+  RatingPredictor predictor(stream, store, config, scale);
   RatingSums sums;
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {

@@ -16,7 +16,7 @@
 namespace gpups::trainer {
 
 // Returns the bytes of a predictor for this model.
-std::uint64_t predictor_bytes(ModelConfig const& model);
+std::uint64_t predictor_bytes(Config const& config);
 
 // The predictions of a model whose tables are in a store. A row or column that training has not seen counts as zeros.
 class RatingPredictor {
@@ -24,7 +24,7 @@ class RatingPredictor {
   static constexpr std::size_t kAtOnce = 16384;  // ratings; few enough that their rows stay in caches
 
   // stream, store: must outlive this object.
-  RatingPredictor(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale);
+  RatingPredictor(Stream& stream, Store& store, Config const& config, RatingScale const& scale);
 
   // Returns the prediction for each pair of a row and a column. REQUIRES: 1 .. kAtOnce pairs. Blocks. Not collective,
   // but every rank must keep its store until all ranks are done.
@@ -53,7 +53,7 @@ class RatingPredictor {
 };
 
 // Predicts this rank's share of the ratings and returns their errors. Blocks. Collective, between steps.
-RatingSums wait_predict(Stream& stream, Store& store, ModelConfig const& model, RatingScale const& scale,
+RatingSums wait_predict(Stream& stream, Store& store, Config const& config, RatingScale const& scale,
                         RatingSet const& set, std::span<Rating const> ratings);
 
 }  // namespace gpups::trainer

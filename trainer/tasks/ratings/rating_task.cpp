@@ -11,6 +11,7 @@
 #include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
+#include "trainer/tasks/ratings/rating_settings.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -114,14 +115,15 @@ std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch
     columns.data()[i] = set_.columns.keys()[rating.column];
     values.data()[i] = rating.value;
   }
-  return std::make_unique<RatingStep>(moved_there(stream, std::move(rows)), moved_there(stream, std::move(columns)),
-                                      moved_there(stream, std::move(values)),
-                                      config_.model.biases ? std::optional(scale_.mean) : std::nullopt, computed_);
+  return std::make_unique<RatingStep>(
+      moved_there(stream, std::move(rows)), moved_there(stream, std::move(columns)),
+      moved_there(stream, std::move(values)),
+      config_.settings<RatingSettings>().biases ? std::optional(scale_.mean) : std::nullopt, computed_);
 }
 
 Metrics RatingTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");
-  return wait_predict(stream, store, config_.model, scale_, set_, set_.split(split)).wait_metrics(store);
+  return wait_predict(stream, store, config_, scale_, set_, set_.split(split)).wait_metrics(store);
 }
 
 std::vector<Blob> RatingTask::wait_save(Stream&) const { return {to_blob(scale_)}; }

@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/ratings/rating_scale.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
-#include "trainer/tasks/task.hpp"
 
 namespace gpups::trainer {
 

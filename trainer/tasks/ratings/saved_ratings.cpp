@@ -11,6 +11,7 @@
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
+#include "trainer/tasks/ratings/rating_settings.hpp"
 
 namespace gpups::trainer {
 
@@ -26,7 +27,7 @@ SavedRatings::SavedRatings(SavedModel const& model) : saved_(model.saved), scale
 void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::string>& notices,
                            std::function<void(std::span<float const>)> const& take) {
   Stream stream = store_->make_stream();
-  RatingPredictor predictor(stream, *store_, saved_.config.model, scale_);
+  RatingPredictor predictor(stream, *store_, saved_.config, scale_);
   std::vector<Key> rows, columns;
   auto const predict_read = [&] {
     if (!rows.empty()) take(predictor.wait_predict(rows, columns));
@@ -52,10 +53,11 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
 
 void SavedRatings::write(std::filesystem::path const& folder, ExportFormat format) {
   Config const& config = saved_.config;
-  nlohmann::ordered_json const description{{"model", config.model.name}, {"steps", saved_.state.clock},
-                                           {"dim", config.model.dim},    {"biases", config.model.biases},
-                                           {"mean", scale_.mean},        {"lowest", scale_.lowest},
-                                           {"highest", scale_.highest},  {"configuration", resolved(config)}};
+  nlohmann::ordered_json const description{
+      {"model", config.model.name}, {"steps", saved_.state.clock},
+      {"dim", config.model.dim},    {"biases", config.settings<RatingSettings>().biases},
+      {"mean", scale_.mean},        {"lowest", scale_.lowest},
+      {"highest", scale_.highest},  {"configuration", resolved(config)}};
   write_folder(folder, [&](std::filesystem::path const& beside) {
     store_->export_rows(beside / "rows", format);
     write_file(beside / "model.json", description.dump(1) + "\n");

@@ -14,7 +14,7 @@
 #include "kernels/score/dot_rows.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/line_reader.hpp"
-#include "trainer/tasks/graph/target_ranks.hpp"
+#include "trainer/tasks/common/target_ranks.hpp"
 
 namespace gpups::trainer {
 namespace {

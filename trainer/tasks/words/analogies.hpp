@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/words/corpus.hpp"
 
 namespace gpups::trainer {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/tasks/graph/dictionary.hpp"
+#include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
 

@@ -76,12 +76,12 @@ class SkipGramStep : public TaskStep {
 
 std::vector<std::string> skip_gram_model_names() { return {"skip_gram"}; }
 
-SkipGramOptions skip_gram_options(Config const& config) {
-  return {.window = static_cast<std::uint32_t>(config.model.window),
-          .negatives = static_cast<std::uint32_t>(config.model.negatives),
-          .reuse = static_cast<std::uint32_t>(config.model.negative_reuse),
-          .subsample = config.model.subsample,
-          .seed = static_cast<std::uint64_t>(config.train.seed)};
+SkipGramOptions skip_gram_options(SkipGramSettings const& settings, TrainConfig const& train) {
+  return {.window = static_cast<std::uint32_t>(settings.window),
+          .negatives = static_cast<std::uint32_t>(settings.negatives),
+          .reuse = static_cast<std::uint32_t>(settings.negative_reuse),
+          .subsample = 0,
+          .seed = static_cast<std::uint64_t>(train.seed)};
 }
 
 std::vector<TableOptions> skip_gram_tables(Config const& config, std::string const& name, std::size_t rows,
@@ -93,9 +93,8 @@ std::vector<TableOptions> skip_gram_tables(Config const& config, std::string con
   return {vector_table(config, name, dim, rows, schedule_steps), contexts};
 }
 
-void add_skip_gram(MemoryPlan& plan, Config const& config, std::vector<TableOptions> const& tables, std::size_t groups,
-                   StepSizes const& step, Device device) {
-  SkipGramOptions const options = skip_gram_options(config);
+void add_skip_gram(MemoryPlan& plan, SkipGramOptions const& options, std::vector<TableOptions> const& tables,
+                   std::size_t groups, StepSizes const& step, Device device) {
   std::size_t const rows = tables[0].expected_rows, positions = groups * kGroupPositions;
   std::size_t const contexts = positions + groups * (options.drawn() + 2 * std::size_t{options.window});
   plan.push_back({.what = "odds of negatives", .bytes = rows * 2 * sizeof(double), .on_host = true, .with_task = true});
@@ -109,8 +108,9 @@ void add_skip_gram(MemoryPlan& plan, Config const& config, std::vector<TableOpti
                   "train.batch_size"});
 }
 
-SkipGramTask::SkipGramTask(Config const& config, std::string const& name, std::size_t rows, std::int64_t schedule_steps)
-    : tables_(skip_gram_tables(config, name, rows, schedule_steps)), options_(skip_gram_options(config)) {}
+SkipGramTask::SkipGramTask(SkipGramOptions const& options, Config const& config, std::string const& name,
+                           std::size_t rows, std::int64_t schedule_steps)
+    : tables_(skip_gram_tables(config, name, rows, schedule_steps)), options_(options) {}
 
 std::unique_ptr<TaskStep> SkipGramTask::prepare(Stream& stream, Batch const& batch) {
   return std::make_unique<SkipGramStep>(stream, groups(batch), options_, computed_);

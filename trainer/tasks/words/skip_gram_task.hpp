@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/words/skip_gram_groups.hpp"
+#include "trainer/tasks/words/skip_gram_settings.hpp"
 
 namespace gpups::trainer {
 
@@ -17,20 +18,21 @@ inline constexpr TableId kVectorsTable{0}, kContextsTable{1};
 
 // Returns the names of the models.
 std::vector<std::string> skip_gram_model_names();
-// Converts a configuration to options.
-SkipGramOptions skip_gram_options(Config const& config);
+// Converts settings to options; subsample is 0.
+SkipGramOptions skip_gram_options(SkipGramSettings const& settings, TrainConfig const& train);
 // Returns the tables. name: of the vectors; rows: their number. schedule_steps: see TaskContext.
 std::vector<TableOptions> skip_gram_tables(Config const& config, std::string const& name, std::size_t rows,
                                            std::int64_t schedule_steps);
 // Adds the batches and gradients of a rank's step of `groups` groups. tables: from skip_gram_tables().
-void add_skip_gram(MemoryPlan& plan, Config const& config, std::vector<TableOptions> const& tables, std::size_t groups,
-                   StepSizes const& step, Device device);
+void add_skip_gram(MemoryPlan& plan, SkipGramOptions const& options, std::vector<TableOptions> const& tables,
+                   std::size_t groups, StepSizes const& step, Device device);
 
 // The task of one rank, without an evaluation.
 class SkipGramTask : public Task {
  public:
-  // The arguments of skip_gram_tables().
-  SkipGramTask(Config const& config, std::string const& name, std::size_t rows, std::int64_t schedule_steps);
+  // config, name, rows, schedule_steps: see skip_gram_tables().
+  SkipGramTask(SkipGramOptions const& options, Config const& config, std::string const& name, std::size_t rows,
+               std::int64_t schedule_steps);
 
   std::vector<TableOptions> tables() const override { return tables_; }
   std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;

@@ -7,7 +7,8 @@
 #include <filesystem>
 
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/words/word_settings.hpp"
 #include "trainer/tasks/words/word_task.hpp"
 
 namespace gpups::trainer {
@@ -24,12 +25,13 @@ std::uint64_t digest_of(Corpus const& corpus, Analogies const& valid, Analogies 
 
 }  // namespace
 
-std::unique_ptr<Data const> read_word_data(Config const& config) {
+std::unique_ptr<WordData const> read_word_data(Config const& config) {
   std::filesystem::path const folder = config.data.folder;
-  Corpus corpus = read_corpus(folder / config.data.train, static_cast<std::uint64_t>(config.model.min_count));
+  WordSettings const& settings = config.settings<WordSettings>();
+  Corpus corpus = read_corpus(folder / config.data.train, static_cast<std::uint64_t>(settings.min_count));
   auto const read = [&](std::string const& file) {
     if (file.empty()) return Analogies{};
-    return read_analogies(folder / file, corpus, static_cast<std::size_t>(config.eval.words_max));
+    return read_analogies(folder / file, corpus, static_cast<std::size_t>(settings.words_max));
   };
   Analogies valid = read(config.data.valid), test = read(config.data.test);
   return std::make_unique<WordData>(std::move(corpus), std::move(valid), std::move(test));
@@ -63,7 +65,7 @@ MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes 
                            (valid_.questions.capacity() + test_.questions.capacity()) * sizeof(Analogy),
                   .on_host = true,
                   .taken = true});
-  add_skip_gram(plan, config, tables, step.samples, step, device);
+  add_skip_gram(plan, word_options(config), tables, step.samples, step, device);
   if (!has("valid") && !has("test")) return plan;
   plan.push_back({"evaluation: vectors and scores", std::max(analogy_bytes(valid_, dim), analogy_bytes(test_, dim)),
                   "eval.words_max"});

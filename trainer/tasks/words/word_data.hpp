@@ -6,26 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/words/analogies.hpp"
 #include "trainer/tasks/words/corpus.hpp"
-#include "trainer/tasks/words/named_vectors.hpp"
 #include "trainer/tasks/words/word_groups.hpp"
 
 namespace gpups::trainer {
 
-// Reads the text data.train and the questions data.valid and data.test of a configuration.
-std::unique_ptr<Data const> read_word_data(Config const& config);
-
 // A text as Data. A sample is a group of 32 positions of the text.
-class WordData : public NamedVectors {
+class WordData : public Data {
  public:
   WordData(Corpus corpus, Analogies valid, Analogies test);
 
   Corpus const& corpus() const { return corpus_; }
-  Dictionary const& names() const override { return corpus_.words; }
+  Dictionary const& names() const { return corpus_.words; }
   Analogies const& split(std::string_view name) const { return name == "valid" ? valid_ : test_; }
 
+  NamedRows named_rows() const override { return {&names(), names().size()}; }
   std::uint64_t samples() const override { return groups_of(corpus_.positions.size()); }
   std::string_view noun() const override { return "group"; }
   SpeedUnit speed_unit() const override;
@@ -42,5 +39,8 @@ class WordData : public NamedVectors {
   Analogies valid_, test_;
   std::uint64_t digest_;
 };
+
+// Reads the text data.train and the questions data.valid and data.test of a configuration.
+std::unique_ptr<WordData const> read_word_data(Config const& config);
 
 }  // namespace gpups::trainer

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/batches/batch_sampler.hpp"
+#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/words/corpus.hpp"
 #include "trainer/tasks/words/skip_gram_groups.hpp"
 

@@ -4,14 +4,22 @@
 #include <vector>
 
 #include "kernels/base/nvtx.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/words/word_settings.hpp"
 
 namespace gpups::trainer {
 
+SkipGramOptions word_options(Config const& config) {
+  WordSettings const& settings = config.settings<WordSettings>();
+  SkipGramOptions options = skip_gram_options(settings.skip_gram, config.train);
+  options.subsample = settings.subsample;
+  return options;
+}
+
 WordTask::WordTask(WordData const& data, Config const& config, std::int64_t schedule_steps)
-    : SkipGramTask(config, "words", data.names().size(), schedule_steps),
+    : SkipGramTask(word_options(config), config, "words", data.names().size(), schedule_steps),
       data_(data),
-      sampler_(data.corpus(), skip_gram_options(config)) {}
+      sampler_(data.corpus(), word_options(config)) {}
 
 Metrics WordTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");

@@ -10,6 +10,9 @@
 
 namespace gpups::trainer {
 
+// Converts a configuration to options.
+SkipGramOptions word_options(Config const& config);
+
 // The task of one rank.
 class WordTask : public SkipGramTask {
  public:

@@ -7,9 +7,9 @@
 
 #include "tests/support/expect_error.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/config/config_fields.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/task.hpp"
+#include "trainer/step/task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
-#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/run/saved_run.hpp"
+#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/click_metrics.hpp"
 #include "trainer/tasks/click/text/convert.hpp"

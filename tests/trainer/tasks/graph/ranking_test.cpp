@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tests/support/expect_error.hpp"
-#include "trainer/tasks/graph/nearest.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/ranking_filter.hpp"
 
 namespace gpups::trainer {

@@ -7,8 +7,8 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/run/saved_run.hpp"
-#include "trainer/tasks/graph/entity_matrix.hpp"
-#include "trainer/tasks/graph/nearest.hpp"
+#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/words/word_task.hpp"
 
 namespace gpups::trainer {

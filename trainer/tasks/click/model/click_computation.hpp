@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batches/batch_sampler.hpp"
 #include "trainer/dense/dense_layers.hpp"
+#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
 
 namespace gpups::trainer {

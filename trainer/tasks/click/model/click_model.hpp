@@ -12,6 +12,7 @@
 #include "trainer/config/config.hpp"
 #include "trainer/dense/dense_gradient_reducer.hpp"
 #include "trainer/dense/parameters.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/features.hpp"
 #include "trainer/tasks/click/model/scratch.hpp"
 
@@ -51,7 +52,7 @@ class ClickTerm {
 // What a term is constructed from. A term adds its parameters, and the scratch memory that it needs.
 struct TermContext {
   Features const& features;
-  ModelConfig const& config;
+  ClickSettings const& settings;
   std::uint64_t seed;
   Parameters& parameters;
   ScratchPlan& scratch;
@@ -65,8 +66,7 @@ struct TermContext {
 class ClickModel {
  public:
   // Throws Error if the configuration does not fit the layout.
-  ClickModel(Layout const& layout, ModelConfig const& config, std::uint64_t seed,
-             SampleStatistics const& statistics = {});
+  ClickModel(Layout const& layout, Config const& config, SampleStatistics const& statistics = {});
   ClickModel(ClickModel const&) = delete;
   ClickModel& operator=(ClickModel const&) = delete;
 

@@ -24,9 +24,9 @@ std::vector<ClickModelEntry> const& entries() {
   return all;
 }
 
-FeatureNeeds needs_of(ModelConfig const& config) {
-  FeatureNeeds needs = click_model(config.name).needs;
-  needs.weights = needs.weights || config.wide;
+FeatureNeeds needs_of(Config const& config) {
+  FeatureNeeds needs = click_model(config.model.name).needs;
+  needs.weights = needs.weights || config.settings<ClickSettings>().wide;
   return needs;
 }
 
@@ -44,18 +44,19 @@ ClickModelEntry const& click_model(std::string const& name) {
   return *entry;
 }
 
-ClickModel::ClickModel(Layout const& layout, ModelConfig const& config, std::uint64_t seed,
-                       SampleStatistics const& statistics)
+ClickModel::ClickModel(Layout const& layout, Config const& config, SampleStatistics const& statistics)
     : features_(layout, config, needs_of(config), statistics) {
-  ClickModelEntry const& entry = click_model(config.name);
+  ClickModelEntry const& entry = click_model(config.model.name);
   GPUPS_REQUIRE(!entry.even || features_.even(),
                 "model {} needs categories whose rows have one dim (it multiplies rows with each other): set "
                 "data.categorical_columns, and the same dim for all in model.dims",
-                config.name);
+                config.model.name);
   float base_logit = statistics.base_logit();
-  TermContext const context{features_, config, seed, parameters_, plan_, base_logit};
+  ClickSettings const& settings = config.settings<ClickSettings>();
+  auto const seed = static_cast<std::uint64_t>(config.train.seed);
+  TermContext const context{features_, settings, seed, parameters_, plan_, base_logit};
   std::vector<MakeTerm> makers = entry.terms;
-  if (config.wide) makers.insert(makers.begin(), {make_wide_term, make_numbers_term});
+  if (settings.wide) makers.insert(makers.begin(), {make_wide_term, make_numbers_term});
   for (MakeTerm make : makers) {
     if (auto term = make(context)) terms_.push_back(std::move(term));
   }

@@ -37,10 +37,10 @@ class DeepTerm : public ClickTerm {
   explicit DeepTerm(TermContext const& context)
       : mlp_({.name = "top",
               .inputs = context.features.width(),
-              .widths = context.config.top,
+              .widths = context.settings.top,
               .outputs = 1,
               .last_bias = context.take_base_logit(),
-              .dropout = static_cast<float>(context.config.dropout),
+              .dropout = static_cast<float>(context.settings.dropout),
               .seed = context.seed},
              context.parameters, context.scratch) {}
 
@@ -65,7 +65,7 @@ class CrossTerm : public ClickTerm {
  public:
   explicit CrossTerm(TermContext const& context) : width_(context.features.width()) {
     float const scale = std::sqrt(3.0F / static_cast<float>(width_));
-    for (std::int64_t l = 0; l < context.config.cross_layers; ++l) {
+    for (std::int64_t l = 0; l < context.settings.cross_layers; ++l) {
       layers_.push_back({.weights = context.parameters.add(fmt::format("cross.{}.weights", l), width_, width_, scale),
                          .bias = context.parameters.add(fmt::format("cross.{}.bias", l), 1, width_, 0),
                          .product = context.scratch.add(width_),

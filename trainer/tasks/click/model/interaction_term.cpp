@@ -12,7 +12,7 @@ namespace {
 Mlp bottom_layers(TermContext const& context, std::size_t dim) {
   return Mlp({.name = "bottom",
               .inputs = context.features.numbers(),
-              .widths = context.config.bottom,
+              .widths = context.settings.bottom,
               .outputs = dim,
               .relu_last = true},
              context.parameters, context.scratch);
@@ -21,10 +21,10 @@ Mlp bottom_layers(TermContext const& context, std::size_t dim) {
 Mlp top_layers(TermContext const& context, std::size_t inputs) {
   return Mlp({.name = "top",
               .inputs = inputs,
-              .widths = context.config.top,
+              .widths = context.settings.top,
               .outputs = 1,
               .last_bias = context.take_base_logit(),
-              .dropout = static_cast<float>(context.config.dropout),
+              .dropout = static_cast<float>(context.settings.dropout),
               .seed = context.seed},
              context.parameters, context.scratch);
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of settings that limit each other, for all kinds of tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/base/check.hpp"
+#include "trainer/config/table_settings.hpp"
+#include "trainer/config/task_kind.hpp"
+
+namespace gpups::trainer {
+void require_consistent(Config const& config, std::string const& name) {
+  TaskKind const& kind = *config.task.kind;
+  auto const known = kind.models();
+  GPUPS_REQUIRE(
+      std::find(known.begin(), known.end(), config.model.name) != known.end(),
+      "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
+      "{}",
+      name, config.model.name, config.data.reader, fmt::join(known, ", "));
+  kind.check(config, name);
+  GPUPS_REQUIRE(
+      config.optimizer.kind != "ftrl" || config.optimizer.schedule == "constant" || !is_used(config, "optimizer.kind"),
+      "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in proportion to "
+      "the learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
+      name, config.optimizer.schedule);
+  DenseConfig const& dense = config.dense;
+  GPUPS_REQUIRE(dense.density <= dense.initial_density || !is_used(config, "dense.initial_density"),
+                "{}: dense.density is {} and dense.initial_density is {} (during the warm-up the share falls from the "
+                "second to the first): set dense.initial_density to at least dense.density, or dense.warmup_steps = 0",
+                name, dense.density, dense.initial_density);
+  GPUPS_REQUIRE(!config.eval.hits.empty(),
+                "{}: eval.hits is empty (no quality would be reported): add a k, for example 10", name);
+}
+
+void require_train_file(Config const& config, std::string const& name) {
+  GPUPS_REQUIRE(!config.data.train.empty(),
+                "{}: data.train is empty (there are no samples to train on): set it to a file", name);
+}
+
+void require_effect(Config const& config, std::string const& name) {
+  auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);
+  DenseAllreduceOptions const dense = dense_allreduce_options(config.dense);
+  if (top_k == 0 && !dense.top_k) return;
+  ModelShape const shape = config.task.kind->shape(config);
+  GPUPS_REQUIRE(top_k == 0 || top_k < shape.widest_row,
+                "{}: gradient_compression.top_k is {} and the widest rows of the model have {} columns (all columns "
+                "would be sent, so it would have no effect): set a smaller number, or 0",
+                name, top_k, shape.widest_row);
+  GPUPS_REQUIRE(
+      !dense.top_k || shape.largest_layer >= dense.large_from,
+      "{}: dense.compression is \"top_k\" and the largest layer of the model has {} numbers, padding included "
+      "(layers of fewer than {} are not compressed, so it would have no effect): set dense.compression = \"none\"",
+      name, shape.largest_layer, dense.large_from);
+}
+
+}  // namespace gpups::trainer

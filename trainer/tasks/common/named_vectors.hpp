@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports models that are a vector for each name, in table 0: of the words of a text, the nodes of a network, or items.
+#pragma once
+
+#include <filesystem>
+
+#include "trainer/input/dictionary.hpp"
+#include "trainer/saved/restored_model.hpp"
+
+namespace gpups::trainer {
+
+// Writes the rows of all tables and the names of their keys, in a file such as words.tsv; or, with a format of
+// word2vec, vectors.txt or vectors.bin with the names and rows of table 0. names: of table 0. other_names: of table 1;
+// null: its keys have the same names.
+void export_named_vectors(SavedModel const& model, Data const& data, Dictionary const& names,
+                          Dictionary const* other_names, std::filesystem::path const& folder, ModelFormat format);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/common/nearest.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+double dot(float const* a, float const* b, std::size_t n) {
+  double sum = 0;
+  for (std::size_t j = 0; j < n; ++j) sum += static_cast<double>(a[j]) * b[j];
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Neighbour> nearest(MatrixView<float const> rows, std::uint32_t entity, std::size_t count) {
+  GPUPS_ASSERT(rows.device().is_host() && entity < rows.rows());
+  float const* const query = rows.row(entity);
+  double const query_norm = std::sqrt(dot(query, query, rows.columns()));
+  std::vector<Neighbour> all;
+  for (std::uint32_t e = 0; e < rows.rows(); ++e) {
+    if (e == entity) continue;
+    float const* const row = rows.row(e);
+    double const norms = query_norm * std::sqrt(dot(row, row, rows.columns()));
+    all.push_back({e, norms > 0 ? dot(query, row, rows.columns()) / norms : 0});
+  }
+  auto const last = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+  std::partial_sort(all.begin(), last, all.end(), [](Neighbour const& a, Neighbour const& b) {
+    return a.cosine != b.cosine ? a.cosine > b.cosine : a.entity < b.entity;
+  });
+  all.erase(last, all.end());
+  return all;
+}
+
+std::uint32_t find_entity(Dictionary const& entities, std::string_view name) {
+  if (auto const found = entities.find(name)) return *found;
+  std::uint32_t best = 0;
+  std::size_t best_distance = name.size() + 1000;
+  for (std::uint32_t e = 0; e < entities.size(); ++e) {
+    std::size_t const distance = edit_distance(name, entities.name(e));
+    if (distance < best_distance) best = e, best_distance = distance;
+  }
+  throw Error(fmt::format("there is no {} '{}' (only names in the data have rows): did you mean '{}'?", entities.kind(),
+                          name, entities.name(best)));
+}
+
+}  // namespace gpups::trainer
