@@ -8,6 +8,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "trainer/tasks/click/distinct_count.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sizes of models by configuration. Settings that have no effect on a model of that size are rejected.
-#include "trainer/tasks/model_shape.hpp"
+#include "trainer/config/task_kind.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -21,9 +22,11 @@ Config parse(std::string const& reader, std::vector<SettingOverride> settings = 
   return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
 }
 
+ModelShape shape_of(Config const& config) { return config.task.kind->shape(config); }
+
 TEST(ModelShape, ReportsWidestRow) {
   auto const widest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
-    return model_shape(parse(reader, settings)).widest_row;
+    return shape_of(parse(reader, settings)).widest_row;
   };
   EXPECT_EQ(widest("triples", {"model.dim=32"}), 32U);
   EXPECT_EQ(widest("wordnet", {"model.name=rotate", "model.dim=32"}), 32U);
@@ -39,7 +42,7 @@ TEST(ModelShape, ReportsWidestRow) {
 
 TEST(ModelShape, ReportsLargestLayer) {
   auto const largest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
-    return model_shape(parse(reader, settings)).largest_layer;
+    return shape_of(parse(reader, settings)).largest_layer;
   };
   EXPECT_EQ(largest("triples", {}), 0U);
   EXPECT_EQ(largest("clicks", {}), 512U * 368);          // inputs: a row of 16, 351 products, and padding

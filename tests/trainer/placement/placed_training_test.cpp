@@ -7,6 +7,8 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
+#include "trainer/tasks/graph/graph_settings.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -72,7 +74,7 @@ TEST_F(PlacedTraining, ResumedRunEqualsUninterruptedRun) {
 
 TEST_F(PlacedTraining, RejectsSettingsWithoutEffect) {
   for (std::string const& sampling : kSamplings) {
-    EXPECT_EQ(config(settings(sampling, "0.5", "run.ranks=1")).model.local_negatives, 0.5);
+    EXPECT_EQ(config(settings(sampling, "0.5", "run.ranks=1")).settings<GraphSettings>().local_negatives, 0.5);
     expect_error([&] { config(settings(sampling, "0.5", "placement.initial=hash")); },
                  {"model.local_negatives", "placement.initial"});
   }

@@ -14,6 +14,7 @@
 #include "tests/trainer/run/synthetic_graph.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/step/task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 

@@ -18,6 +18,7 @@
 #include "trainer/base/stop_signals.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/graph/key_names.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {

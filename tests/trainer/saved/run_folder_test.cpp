@@ -12,6 +12,7 @@
 #include "trainer/saved/run_folder_lock.hpp"
 #include "trainer/saved/trainer_state.hpp"
 #include "trainer/tasks/graph/ranking.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -118,19 +119,21 @@ TrainerState some_state() {
 
 TEST(TrainerState, RoundTripsThroughCheckpoint) {
   Config const config = parse_config("[model]\ndim = 12\n", "x", "/data");
-  SavedState const saved = from_blobs(to_blobs(config, some_state()), "f");
+  SavedState const saved = from_blobs(to_blobs(config, some_state()), "f", task_kinds());
   EXPECT_EQ(saved.state, some_state());
   EXPECT_EQ(resolved(saved.config), resolved(config));
 }
 
 TEST(TrainerState, RejectsCheckpointsOfOtherPrograms) {
   Config const config = parse_config("", "x", "/data");
-  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "gpu_train did not write it"});
+  expect_error([] { from_blobs({}, "/some/folder", task_kinds()); }, {"/some/folder", "gpu_train did not write it"});
   auto blobs = to_blobs(config, some_state());
   blobs[1].bytes = "{\"clock\": 1}";
-  expect_error([&] { from_blobs(blobs, "f"); }, {"the trainer state of the checkpoint in f cannot be read"});
+  expect_error([&] { from_blobs(blobs, "f", task_kinds()); },
+               {"the trainer state of the checkpoint in f cannot be read"});
   blobs[1].bytes = "[";
-  expect_error([&] { from_blobs(blobs, "f"); }, {"the trainer state of the checkpoint in f cannot be read"});
+  expect_error([&] { from_blobs(blobs, "f", task_kinds()); },
+               {"the trainer state of the checkpoint in f cannot be read"});
 }
 
 TEST(TrainerState, RejectsDifferentRun) {

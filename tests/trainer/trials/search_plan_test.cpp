@@ -9,6 +9,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 #include "trainer/trials/search_record.hpp"
 
 namespace gpups::trainer {
@@ -24,7 +25,7 @@ TEST(SearchPlan, DrawsSettingsOfTrials) {
                                  "[search]\ntrials = 400\nseed = 3\n[search.settings]\n"
                                  "optimizer.learning_rate = {from = 0.01, to = 1, log = true}\n"
                                  "model.dim = {from = 4, to = 6}\nmodel.name = [\"complex\", \"distmult\"]\n");
-  SearchPlan const plan = load_search_plan(file);
+  SearchPlan const plan = load_search_plan(file, task_kinds());
   EXPECT_EQ(plan.trials, 400);
   EXPECT_THAT(plan.settings_of(0), IsEmpty());
   std::map<std::string, int> seen;

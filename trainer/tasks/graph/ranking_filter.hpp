@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/input/dictionary.hpp"
+#include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::trainer {
 

@@ -9,7 +9,11 @@
 #include "trainer/config/config.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/table_settings.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/step/task.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -29,8 +33,8 @@ TEST(ClickConfig, UsesDefaultsOfClickModels) {
   EXPECT_EQ(c.data.test, "");
   EXPECT_EQ(c.data.valid_share, 0);
   EXPECT_EQ(c.data.test_share, 0.1);
-  EXPECT_EQ(c.data.numeric_columns, 13);
-  EXPECT_EQ(c.data.categorical_columns, 26);
+  EXPECT_EQ(c.settings<ClickSettings>().numeric_columns, 13);
+  EXPECT_EQ(c.settings<ClickSettings>().categorical_columns, 26);
   // Given values replace defaults, in the file or as overrides, before or after the reader is set.
   EXPECT_EQ(parse("[model]\ndim = 8\n").model.dim, 8);
   EXPECT_EQ(parse("[model]\nname = 'fm'\n").model.name, "fm");
@@ -53,7 +57,7 @@ TEST(ClickConfig, RejectsModelOfAnotherReader) {
     expect_error([&] { parse(std::string("[model]\nname = '") + model + "'\n"); },
                  {model, "data.reader is \"clicks\"", "use one of logistic, fm, deepfm, dlrm, dcnv2"});
   }
-  for (std::string const& model : model_names_for("clicks")) {
+  for (std::string const& model : click_kind().models()) {
     expect_error([&] { parse_config("[model]\nname = '" + model + "'\n", "run.toml", "/", {}); },
                  {("model.name is \"" + model + "\" and data.reader is \"triples\"").c_str(), "use one of "});
   }
@@ -90,13 +94,14 @@ TEST(ClickConfig, RejectsSettingsTheModelDoesNotUse) {
            {"dcnv2", "linear.initial_accumulator=1", "no linear part"},
            {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
            {"dlrm", "model.pooling=mean", "no category has several values"},
-           {"dlrm", "model.l2=0.1", "only knowledge graphs and model.name = \"ials\" use it"},
-           {"dlrm", "model.loss=softmax", "only knowledge graphs use it"},
-           {"dlrm", "model.negatives=3", "only knowledge graphs that draw negatives"},
-           {"dlrm", "model.n3=0.1", "only knowledge graphs use it"},
-           {"dlrm", "eval.hits=[1]", "only knowledge graphs and interactions are ranked"},
-           {"dlrm", "eval.samples_max=3", "only knowledge graphs use it"},
-           {"dlrm", "data.split_seed=3", "no samples are held out at random"},
+           {"dlrm", "model.l2=0.1", "only data.reader = \"triples\", \"wordnet\" or \"interactions\" uses it"},
+           {"dlrm", "model.loss=softmax", "only data.reader = \"triples\" or \"wordnet\" uses it"},
+           {"dlrm", "model.negatives=3",
+            "only data.reader = \"triples\", \"wordnet\", \"interactions\", \"text\" or \"edges\" uses it"},
+           {"dlrm", "model.n3=0.1", "only data.reader = \"triples\" or \"wordnet\" uses it"},
+           {"dlrm", "eval.hits=[1]", "only data.reader = \"triples\", \"wordnet\" or \"interactions\" uses it"},
+           {"dlrm", "eval.samples_max=3", "only data.reader = \"triples\" or \"wordnet\" uses it"},
+           {"dlrm", "data.split_seed=3", "only data.reader = "},
            {"dlrm", "dense.momentum=0.5", "dense.optimizer = \"sgd\""},
            {"dlrm", "dense.initial_accumulator=0.5", "dense.optimizer = \"adagrad\" or \"ftrl\""},
            {"dlrm", "dense.l1=0.5", "dense.optimizer = \"ftrl\""},
@@ -215,9 +220,10 @@ TEST(ClickConfig, RejectsWrongTypesAndValuesOutOfRange) {
 }
 
 TEST(ClickConfig, LayerListsKeepOrderAndMayBeEmpty) {
-  EXPECT_EQ(parse("[model]\ntop = [8, 32, 8]\n").model.top, (std::vector<std::int64_t>{8, 32, 8}));
-  EXPECT_TRUE(parse("[model]\ntop = []\n").model.top.empty());
-  EXPECT_EQ(parse("", {"data.multi_hot=[\"C2\", \"C1\"]"}).data.multi_hot, (std::vector<std::string>{"C1", "C2"}));
+  EXPECT_EQ(parse("[model]\ntop = [8, 32, 8]\n").settings<ClickSettings>().top, (std::vector<std::int64_t>{8, 32, 8}));
+  EXPECT_TRUE(parse("[model]\ntop = []\n").settings<ClickSettings>().top.empty());
+  EXPECT_EQ(parse("", {"data.multi_hot=[\"C2\", \"C1\"]"}).settings<ClickSettings>().multi_hot,
+            (std::vector<std::string>{"C1", "C2"}));
 }
 
 std::vector<SettingOverride> changed() {
@@ -233,9 +239,9 @@ TEST(ClickConfig, ResolvedConfigurationRoundTrips) {
   Config const once = parse("", changed());
   Config const again = parse_config(resolved(once), "resolved.toml", "/elsewhere");
   EXPECT_EQ(resolved(again), resolved(once));
-  EXPECT_EQ(again.model.dims, once.model.dims);
-  EXPECT_EQ(again.data.multi_hot, once.data.multi_hot);
-  for (std::string const& model : model_names_for("clicks")) {
+  EXPECT_EQ(again.settings<ClickSettings>().dims, once.settings<ClickSettings>().dims);
+  EXPECT_EQ(again.settings<ClickSettings>().multi_hot, once.settings<ClickSettings>().multi_hot);
+  for (std::string const& model : click_kind().models()) {
     Config const c = parse("", {"model.name=" + model});
     EXPECT_EQ(resolved(parse_config(resolved(c), "resolved.toml", "/")), resolved(c)) << model;
   }
@@ -331,7 +337,7 @@ TEST(TableSettings, ConvertToLibraryOptions) {
                               "linear.initial_accumulator=0.5", "linear.l2=0.125", "dense.optimizer=sgd",
                               "dense.momentum=0.75", "dense.weight_decay=0.0625", "dense.learning_rate=2",
                               "optimizer.schedule=cosine", "optimizer.warmup_steps=3", "optimizer.min_factor=0.5"});
-  Optimizer const linear = linear_optimizer(c.linear);
+  Optimizer const linear = linear_optimizer(c.settings<ClickSettings>().linear);
   EXPECT_EQ(linear.kind, Optimizer::Kind::kRowwiseAdagrad);
   EXPECT_EQ(linear.learning_rate, 0.25F);
   EXPECT_EQ(linear.initial_accumulator, 0.5F);
@@ -343,9 +349,9 @@ TEST(TableSettings, ConvertToLibraryOptions) {
   EXPECT_EQ(dense.learning_rate, 2);
   Config const f = parse("", {"model.wide=true", "linear.kind=ftrl", "linear.l1=0.75", "linear.beta=0.375",
                               "dense.optimizer=ftrl", "dense.l1=0.5", "dense.l2=0.25", "dense.beta=3"});
-  EXPECT_EQ(linear_optimizer(f.linear).kind, Optimizer::Kind::kFtrl);
-  EXPECT_EQ(linear_optimizer(f.linear).l1, 0.75F);
-  EXPECT_EQ(linear_optimizer(f.linear).beta, 0.375F);
+  EXPECT_EQ(linear_optimizer(f.settings<ClickSettings>().linear).kind, Optimizer::Kind::kFtrl);
+  EXPECT_EQ(linear_optimizer(f.settings<ClickSettings>().linear).l1, 0.75F);
+  EXPECT_EQ(linear_optimizer(f.settings<ClickSettings>().linear).beta, 0.375F);
   EXPECT_EQ(dense_optimizer(f.dense).kind, kernels::DenseOptimizer::Kind::kFtrl);
   EXPECT_EQ(dense_optimizer(f.dense).l1, 0.5F);
   EXPECT_EQ(dense_optimizer(f.dense).l2, 0.25F);
@@ -364,11 +370,14 @@ TEST(TableSettings, ConvertToLibraryOptions) {
   EXPECT_EQ(usual.epsilon, 1e-8F);
 }
 
-TEST(Tasks, EveryReaderHasModels) {
-  auto const all = all_model_names();
-  EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
-  EXPECT_EQ(model_names_for("clicks"), (std::vector<std::string>{"logistic", "fm", "deepfm", "dlrm", "dcnv2"}));
-  for (std::string const& reader : all_reader_names()) EXPECT_FALSE(model_names_for(reader).empty()) << reader;
+TEST(Tasks, EveryReaderAndModelHasOneKind) {
+  std::vector<std::string> readers;
+  for (TaskKind const* const kind : task_kinds()) {
+    EXPECT_FALSE(kind->models().empty());
+    for (std::string const& reader : kind->readers()) readers.push_back(reader);
+  }
+  EXPECT_EQ(std::set(readers.begin(), readers.end()).size(), readers.size());
+  EXPECT_EQ(click_kind().models(), (std::vector<std::string>{"logistic", "fm", "deepfm", "dlrm", "dcnv2"}));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "kernels/base/hash.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/tasks/click/click_model_fixture.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -23,9 +24,9 @@ using test::OracleSample;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-ModelConfig model(std::vector<SettingOverride> settings) {
+Config model(std::vector<SettingOverride> settings) {
   settings.insert(settings.begin(), {"data.reader=clicks", "data.train=x", "model.name=dcnv2", "model.dim=5"});
-  return parse_config("", "test", "/", settings).model;
+  return parse_config("", "test", "/", settings);
 }
 
 // Returns the keys of a sample with these values in C1, C2, ...

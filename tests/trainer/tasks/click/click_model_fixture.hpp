@@ -12,6 +12,7 @@
 #include "tests/trainer/tasks/click/click_oracle.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/model/click_computation.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::test {
 
@@ -71,9 +72,9 @@ class ClickStepFixture {
 
   ClickStepFixture(ClickCase const& c, std::size_t samples, int threads = 1)
       : config_(config_of(c)),
-        layout_(trainer::layout_of(config_.data)),
+        layout_(trainer::layout_of(config_)),
         stream_(Device::host(), threads),
-        model_(layout_, config_.model, kSeed),
+        model_(layout_, config_),
         samples_(random_samples(layout_, samples, 5)),
         batch_(to_batch(layout_, samples_)),
         clock_(Clock{11}) {
@@ -91,7 +92,8 @@ class ClickStepFixture {
   }
 
   static trainer::Config config_of(ClickCase const& c) {
-    std::vector<trainer::SettingOverride> settings{"data.reader=clicks", "data.train=x", "model.name=" + c.name};
+    std::vector<trainer::SettingOverride> settings{"data.reader=clicks", "data.train=x", "model.name=" + c.name,
+                                                   fmt::format("train.seed={}", kSeed)};
     settings.insert(settings.end(), c.settings.begin(), c.settings.end());
     return trainer::parse_config("", "test", "/", settings);
   }
@@ -125,7 +127,9 @@ class ClickStepFixture {
     return all;
   }
 
-  trainer::RowDropout row_dropout() const { return {config_.model.row_dropout, kSeed, clock_, numbers_}; }
+  trainer::RowDropout row_dropout() const {
+    return {config_.settings<trainer::ClickSettings>().row_dropout, kSeed, clock_, numbers_};
+  }
   OracleStep step() const { return {true, kSeed, clock_, numbers_}; }
 
   // Runs a training step; the results are in computation_ and dense_.
@@ -192,12 +196,14 @@ class ClickStepFixture {
 
   // The oracle has fields in the order of the configuration, at the positions in the block that the entries have.
   void make_oracle() {
-    trainer::ModelConfig const& m = config_.model;
+    auto const& m = config_.settings<trainer::ClickSettings>();
+    auto const model_dim = static_cast<std::size_t>(config_.model.dim);
+    oracle_.name = config_.model.name;
     oracle_.config = m;
     oracle_.width = model_.features().width();
     for (std::size_t c = 0; c < layout_.categories.size(); ++c) {
       std::string space = layout_.categories[c].name;
-      std::size_t dim = static_cast<std::size_t>(m.dim);
+      std::size_t dim = model_dim;
       for (std::string const& set : m.shared) {
         auto const names = split(set, ',');
         if (std::find(names.begin(), names.end(), space) != names.end()) space = names[0];
@@ -209,7 +215,7 @@ class ClickStepFixture {
     }
     for (std::size_t i = 0; i < layout_.numbers.size(); ++i) {
       if (m.numeric_features != "buckets" && m.numeric_features != "both") continue;
-      oracle_.fields.push_back({layout_.numbers[i], static_cast<std::size_t>(m.dim), i, true, 0});
+      oracle_.fields.push_back({layout_.numbers[i], model_dim, i, true, 0});
     }
     trainer::ClickInput const input = model_.features().make(stream_, batch_);
     for (std::size_t p = 0; p < input.parts.size(); ++p) {

@@ -170,7 +170,7 @@ TEST_P(ClickModels, ResultsDoNotDependOnEarlierBatches) {
 TEST(ClickModelErrors, ReportUnsuitableColumns) {
   auto const make = [](ClickCase const& c) {
     auto const config = ClickStepFixture::config_of(c);
-    trainer::ClickModel(trainer::layout_of(config.data), config.model, 1);
+    trainer::ClickModel(trainer::layout_of(config), config);
   };
   for (char const* name : {"fm", "deepfm", "dlrm"}) {
     expect_error(

@@ -12,7 +12,7 @@
 #include "tests/support/dense_oracle.hpp"
 #include "tests/trainer/tasks/click/click_fixture.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/config/config.hpp"
+#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/features.hpp"
 
 namespace gpups::test {
@@ -39,7 +39,8 @@ struct OracleField {
 
 class ClickOracle {
  public:
-  trainer::ModelConfig config;
+  std::string name;  // of the model
+  trainer::ClickSettings config;
   std::vector<OracleField> fields;
   std::size_t head = 0, width = 0;  // the position of the first row in the block; the size of the block
   std::map<RowName, std::vector<double>> rows;
@@ -48,13 +49,13 @@ class ClickOracle {
   double logit(OracleSample const& sample, std::size_t i, OracleStep const& step) {
     numbers_ = numbers_of(sample);
     collect(sample, i, step);
-    bool const always_wide = config.name == "logistic" || config.name == "fm" || config.name == "deepfm";
+    bool const always_wide = name == "logistic" || name == "fm" || name == "deepfm";
     double logit = 0;
     if (always_wide || config.wide) logit += wide(sample);
-    if (config.name == "fm" || config.name == "deepfm") logit += pairs();
-    if (config.name == "deepfm" || config.name == "dcnv2") logit += layers("top", config.top, block(), i, step).at(0);
-    if (config.name == "dcnv2") logit += crosses();
-    if (config.name == "dlrm") logit += interaction(i, step);
+    if (name == "fm" || name == "deepfm") logit += pairs();
+    if (name == "deepfm" || name == "dcnv2") logit += layers("top", config.top, block(), i, step).at(0);
+    if (name == "dcnv2") logit += crosses();
+    if (name == "dlrm") logit += interaction(i, step);
     return logit;
   }
 
@@ -104,7 +105,7 @@ class ClickOracle {
   // Pools the rows of every field.
   void collect(OracleSample const& sample, std::size_t i, OracleStep const& step) {
     pooled_.clear();
-    if (config.name == "logistic") return;
+    if (name == "logistic") return;
     for (std::size_t f = 0; f < fields.size(); ++f) {
       OracleField const& field = fields[f];
       double kept = 1;

@@ -15,6 +15,7 @@
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/click_metrics.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -10,6 +10,7 @@
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/click/click_metrics.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -20,7 +21,7 @@ using test::expect_error;
 TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   auto const summary = run("run", rich({"data.valid_share=0"}));
   std::filesystem::rename(clicks_, folder_.path() / "elsewhere.tsv");
-  SavedClicks saved(open_model(folder_.path() / "run", {}));
+  SavedClicks saved(open_model(folder_.path() / "run", {}, task_kinds()));
   std::vector<std::string> notices;
   std::vector<Prediction> predicted;
   saved.predict(folder_.path() / "elsewhere.tsv", notices, [&](std::span<float const> probabilities) {
@@ -52,8 +53,9 @@ TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   EXPECT_EQ(std::filesystem::file_size(out / "rows" / "weights.values.bin"), 4 * keys);
   EXPECT_GT(std::filesystem::file_size(out / "frequent_values.bin"), 0U);
   expect_error([&] { saved.write(out, ExportFormat::kNpy); }, {"exists already", "choose a new folder"});
-  expect_error([&] { open_model(folder_.path() / "none", {}); }, {"has no checkpoint"});
-  expect_error([&] { open_model(folder_.path() / "run", {"model.dim=8"}); }, {"model.dim", "another model"});
+  expect_error([&] { open_model(folder_.path() / "none", {}, task_kinds()); }, {"has no checkpoint"});
+  expect_error([&] { open_model(folder_.path() / "run", {"model.dim=8"}, task_kinds()); },
+               {"model.dim", "another model"});
 }
 
 // Rows of 5 floats are padded to 8, and reused memory has arbitrary values in the padding.

@@ -10,6 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/tasks/interactions/interaction_data.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -108,7 +109,7 @@ TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
   folder_.write("train.txt", "alone\n");
   expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "plain text"});
   folder_.write("train.txt", "a x y\nb x\n");
-  Config bpr;
+  Config bpr = default_config("interactions");
   bpr.data = config();
   bpr.model.name = "bpr";
   expect_error([&] { read_interaction_data(bpr); }, {"user a chose every item", "\"ials\""});

@@ -12,7 +12,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/run/export_run.hpp"
-#include "trainer/run/recommend_run.hpp"
+#include "trainer/run/predict_run.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/interactions/interaction_data.hpp"
 
@@ -74,7 +74,7 @@ TEST_P(InteractionsTrainTest, RecommendsItemsOfTheUsersTaste) {
   EXPECT_LT(reports.back().at("loss"), reports.front().at("loss"));
 
   SavedRun const saved = open_run(folder_.path() / "run", {});
-  std::string const text = recommend_in_run(saved, {"u1", "u2"}, 5);
+  std::string const text = recommend_in_run(folder_.path() / "run", {}, {"u1", "u2"}, 5);
   EXPECT_THAT(text, HasSubstr("u1\n  "));
   std::size_t right = 0, all = 0;
   for (std::size_t at = text.find("  i"); at != std::string::npos; at = text.find("  i", at + 1), ++all) {
@@ -88,7 +88,7 @@ TEST_P(InteractionsTrainTest, RecommendsItemsOfTheUsersTaste) {
     EXPECT_THAT(text.substr(0, text.find("u2\n")), Not(HasSubstr(chosen)));
   }
   EXPECT_THAT(nearest_in_run(saved, {"i0"}, 3), HasSubstr("i0\n"));
-  expect_error([&] { recommend_in_run(saved, {"u1000"}, 5); }, {"there is no user 'u1000'"});
+  expect_error([&] { recommend_in_run(folder_.path() / "run", {}, {"u1000"}, 5); }, {"there is no user 'u1000'"});
 }
 
 TEST_P(InteractionsTrainTest, BitsAreIndependentOfRanksAndThreads) {

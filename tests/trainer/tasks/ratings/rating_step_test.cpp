@@ -7,7 +7,9 @@
 #include <tuple>
 
 #include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_settings.hpp"
 #include "trainer/tasks/ratings/rating_task.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -62,12 +64,13 @@ INSTANTIATE_TEST_SUITE_P(Dims, RatingSteps, testing::Combine(testing::Values(1, 
 
 TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   RatingSet const set = some_ratings();
-  Config config;
+  Config config = default_config("ratings");
   auto const [dim, biased] = GetParam();
   config.model.dim = dim;
-  config.model.biases = biased;
+  config.settings<RatingSettings>().biases = biased;
   config.model.init_scale = 0.5;
   config.optimizer.kind = "sgd";
+  config.optimizer.l2 = 0;
   config.optimizer.learning_rate = kRate;
   RatingTask task(set, config, 10);
   Store store(Group::alone(), {});
@@ -84,7 +87,7 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   store.wait_ready(prepared);
   std::vector<Matrix<float>> pulled;
   for (std::size_t p = 0; p < 2; ++p) {
-    pulled.emplace_back(Device::host(), prepared.rows(p), factor_dim(config.model));
+    pulled.emplace_back(Device::host(), prepared.rows(p), factor_dim(config));
     for (float& x : pulled[p].view().flat()) x = 0;
   }
   std::vector<MatrixView<float>> const views(pulled.begin(), pulled.end());

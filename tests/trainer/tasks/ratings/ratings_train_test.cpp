@@ -10,6 +10,7 @@
 #include "trainer/run/export_run.hpp"
 #include "trainer/run/predict_run.hpp"
 #include "trainer/run/saved_run.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {
 namespace {

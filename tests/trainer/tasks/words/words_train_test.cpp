@@ -9,6 +9,7 @@
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/common/nearest.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 #include "trainer/tasks/words/word_task.hpp"
 
 namespace gpups::trainer {
