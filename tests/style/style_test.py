@@ -19,7 +19,8 @@ class Layers(unittest.TestCase):
     def test_accepts(self):
         for path, text in [
                 ("include/gpups/a.hpp", '#include <vector>\n#include "gpups/b.hpp"\n// a cudaStream_t\n'),
-                ("kernels/rows/a.cu", '#include <cub/cub.cuh>\n#include "kernels/runtime/launch.hpp"\n__device__ int x;\n'),
+                ("kernels/rows/a.cu",
+                 '#include <cub/cub.cuh>\n#include "kernels/runtime/launch.hpp"\n__device__ int x;\n'),
                 ("kernels/runtime/launch.hpp", "body<<<1, 2>>>(n);\n"),
                 ("trainer/tasks/graph/model/a.cpp",
                  '#include "trainer/tasks/graph/model.hpp"\n#include "kernels/rows/gather.hpp"\n'),

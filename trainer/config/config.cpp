@@ -19,18 +19,13 @@
 #include "trainer/base/overloaded.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
+#include "trainer/config/known_keys.hpp"
 #include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The file and line, or the option, that gives a value: for messages and relative paths.
-struct Origin {
-  std::string text;  // "run.toml:3" or "--set model.dim=x"
-  fs::path folder;
-};
 
 std::string type_of(FieldPointer pointer) {
   return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
@@ -58,83 +53,6 @@ std::string type_of(toml::node const& node) {
       return "a date or time";
   }
 }
-
-// The keys of the kind of task that a configuration selects, and those of other kinds, for messages.
-class KnownKeys {
- public:
-  KnownKeys(TaskKind const& kind, TaskKinds known) : kind_(kind), fields_(fields_of(kind, known)) {
-    for (TaskKind const* const other : known) {
-      for (Field& field : other->fields()) others_.emplace_back(other, std::move(field));
-    }
-  }
-
-  TaskKind const& kind() const { return kind_; }
-  std::vector<Field> const& fields() const { return fields_; }
-
-  // Returns the names of all sections.
-  std::vector<std::string> sections() const {
-    std::vector<std::string> names;
-    each([&](Field const& field) {
-      if (std::find(names.begin(), names.end(), field.section) == names.end()) names.emplace_back(field.section);
-    });
-    return names;
-  }
-
-  // Returns a field, or null if only other kinds have it. Throws Error if no kind has it.
-  Field const* find(std::string const& section, std::string const& key, Origin const& origin) const {
-    GPUPS_REQUIRE(section != "search" && section != "bench",
-                  "{}: [{}] is not of a run (a run would not use it): set it in the file", origin.text, section);
-    for (Field const& field : fields_) {
-      if (field.section == section && field.key == key) return &field;
-    }
-    std::vector<std::string> keys;
-    std::string elsewhere;  // a section with such a key
-    bool of_others = false;
-    each([&](Field const& field) {
-      if (field.section == section) keys.emplace_back(field.key);
-      if (field.key != key) return;
-      if (elsewhere.empty()) elsewhere = field.section;
-      of_others = of_others || field.section == section;
-    });
-    if (of_others) return nullptr;
-    GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
-                  origin.text, section, nearest_word(section, sections()));
-    if (elsewhere.empty()) throw_if_foreign(section, key, origin.text);
-    std::string const nearest = nearest_word(key, keys);
-    constexpr std::size_t kTypos = 2;
-    if (!elsewhere.empty() && edit_distance(key, nearest) > kTypos) {
-      throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
-                              origin.text, key, section, elsewhere));
-    }
-    throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?",
-                            origin.text, key, section, nearest));
-  }
-
-  // Returns the reader that other kinds need for a key that this kind does not have, as in: "text" or "edges".
-  std::string readers_with(std::string const& section, std::string const& key) const {
-    std::vector<std::string> readers;
-    for (auto const& [kind, field] : others_) {
-      if (field.section != section || field.key != key) continue;
-      for (std::string const& reader : kind->readers()) readers.push_back('"' + reader + '"');
-    }
-    std::string text;
-    for (std::size_t i = 0; i < readers.size(); ++i) {
-      text += (i == 0 ? "" : i + 1 == readers.size() ? " or " : ", ") + readers[i];
-    }
-    return text;
-  }
-
- private:
-  template <class F>
-  void each(F f) const {
-    for (Field const& field : fields_) f(field);
-    for (auto const& [kind, field] : others_) f(field);
-  }
-
-  TaskKind const& kind_;
-  std::vector<Field> fields_;
-  std::vector<std::pair<TaskKind const*, Field>> others_;
-};
 
 std::string trimmed(std::string const& text) {
   std::size_t const first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks keys up while a configuration is read: those of the kind of task that it selects, and those of other kinds, for
+// messages.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/config/task_kind.hpp"
+
+namespace gpups::trainer {
+
+// The file and line, or the option, that gives a value: for messages and relative paths.
+struct Origin {
+  std::string text;  // "run.toml:3" or "--set model.dim=x"
+  std::filesystem::path folder;
+};
+
+class KnownKeys {
+ public:
+  // known: all kinds of tasks.
+  KnownKeys(TaskKind const& kind, TaskKinds known);
+
+  TaskKind const& kind() const { return kind_; }
+  std::vector<Field> const& fields() const { return fields_; }
+  // Returns the names of the sections of all kinds.
+  std::vector<std::string> sections() const;
+  // Returns a field, or null if only other kinds have it. Throws Error, with the most similar key, if no kind has it.
+  Field const* find(std::string const& section, std::string const& key, Origin const& origin) const;
+  // Returns the readers of the other kinds that have a key, as in: "text" or "edges".
+  std::string readers_with(std::string const& section, std::string const& key) const;
+
+ private:
+  template <class F>
+  void each(F f) const {
+    for (Field const& field : fields_) f(field);
+    for (auto const& [kind, field] : others_) f(field);
+  }
+
+  TaskKind const& kind_;
+  std::vector<Field> fields_;
+  std::vector<std::pair<TaskKind const*, Field>> others_;
+};
+
+}  // namespace gpups::trainer
