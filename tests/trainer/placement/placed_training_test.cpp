@@ -7,7 +7,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/tasks/graph/graph_settings.hpp"
+#include "trainer/tasks/graph/graph_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {

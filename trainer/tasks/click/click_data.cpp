@@ -12,7 +12,7 @@
 #include "trainer/base/random.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/click_task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"

@@ -2,15 +2,196 @@
 #include "trainer/tasks/click/click_kind.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
+#include "kernels/base/check.hpp"
+#include "trainer/config/table_settings.hpp"
 #include "trainer/saved/restored_model.hpp"
 #include "trainer/tasks/click/click_data.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 #include "trainer/tasks/click/saved_clicks.hpp"
 
 namespace gpups::trainer {
 namespace {
+
+using C = ClickSettings;
+
+bool is(std::string const& word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+ClickSettings const& click(Config const& c) { return c.settings<ClickSettings>(); }
+
+bool has_linear_part(Config const& c) { return click(c).wide || is(c.model.name, {"logistic", "fm", "deepfm"}); }
+
+Constraint const kRows{[](Config const& c) { return c.model.name != "logistic"; },
+                       "model.name = \"logistic\" has a linear part only"};
+Constraint const kBuckets{[](Config const& c) {
+                            return is(click(c).numeric_features, {"buckets", "both"});
+                          },
+                          "only model.numeric_features = \"buckets\" or \"both\" uses it"};
+Constraint const kPooled{[](Config const& c) { return !click(c).multi_hot.empty() || !click(c).weighted.empty(); },
+                         "no category has several values: see data.multi_hot and data.weighted"};
+Constraint const kMayBeWide{
+    [](Config const& c) {
+      return is(c.model.name, {"dlrm", "dcnv2"});
+    },
+    "only model.name = \"dlrm\" or \"dcnv2\" uses it: the other click models always have a linear part"};
+Constraint const kBottom{[](Config const& c) { return c.model.name == "dlrm"; }, "only model.name = \"dlrm\" uses it"};
+Constraint const kCross{[](Config const& c) { return c.model.name == "dcnv2"; }, "only model.name = \"dcnv2\" uses it"};
+Constraint const kDeep{[](Config const& c) {
+                         return is(c.model.name, {"deepfm", "dlrm", "dcnv2"});
+                       },
+                       "only model.name = \"deepfm\", \"dlrm\" or \"dcnv2\" uses it"};
+Constraint const kLinear{has_linear_part, "the model has no linear part: set model.wide"};
+Constraint const kLinearStateful{[](Config const& c) { return click(c).linear.kind != "sgd"; },
+                                 "linear.kind = \"sgd\" keeps no state, or the model has no linear part"};
+Constraint const kLinearProximal{[](Config const& c) { return has_linear_part(c) && click(c).linear.kind == "ftrl"; },
+                                 "only linear.kind = \"ftrl\" in a model with a linear part uses it"};
+
+std::vector<Field> data_fields() {
+  return {
+      train_file(),
+      valid_file(),
+      test_file(),
+      bad_share_max(),
+      valid_share().only_if(kValidIsCut),
+      test_share().only_if(kTestIsCut),
+      FieldBuilder("data", "numeric_columns", in_task<&C::numeric_columns>,
+                   "number of numeric columns, which follow the label")
+          .range(0, 4095)
+          .fixed_on_resume(),
+      FieldBuilder("data", "categorical_columns", in_task<&C::categorical_columns>,
+                   "number of categorical columns, which follow the numeric ones")
+          .range(0, 4095)
+          .fixed_on_resume(),
+      FieldBuilder("data", "multi_hot", in_task<&C::multi_hot>, "categories with several values, separated by '|'")
+          .fixed_on_resume(),
+      FieldBuilder("data", "weighted", in_task<&C::weighted>, "the same, and a value may end in ':' and a weight")
+          .fixed_on_resume(),
+  };
+}
+
+std::vector<Field> model_fields() {
+  return {
+      FieldBuilder("model", "numeric_features", in_task<&C::numeric_features>,
+                   "inputs that are made from numeric columns")
+          .one_of({"log", "buckets", "both", "none"})
+          .fixed_on_resume(),
+      FieldBuilder("model", "buckets", in_task<&C::buckets>, "buckets for each factor of two of a number")
+          .range(1, 64)
+          .only_if(kBuckets)
+          .fixed_on_resume(),
+      FieldBuilder("model", "pooling", in_task<&C::pooling>, "pooling of the rows of several values")
+          .one_of({"sum", "mean"})
+          .only_if(kPooled)
+          .fixed_on_resume(),
+      FieldBuilder("model", "dims", in_task<&C::dims>, "categories whose rows have another dim, for example \"C3:32\"")
+          .only_if(kCross)
+          .fixed_on_resume(),
+      FieldBuilder("model", "shared", in_task<&C::shared>,
+                   "categories that share the rows of equal values, for example \"C1,C2\"")
+          .fixed_on_resume(),
+      FieldBuilder("model", "admission_count", in_task<&C::admission_count>,
+                   "occurrence of a value at which its row is created")
+          .range(1, 1 << 30)
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("model", "min_count", in_task<&C::min_count>,
+                   "values with fewer training samples share the row of unknown values; 0: each value has a row")
+          .range(0, 255)
+          .fixed_on_resume()
+          .same_in_trials(),
+      FieldBuilder("model", "bottom", in_task<&C::bottom>, "widths of the layers below the interaction")
+          .range(1, 65536)
+          .keeps_order()
+          .only_if(kBottom)
+          .fixed_on_resume(),
+      FieldBuilder("model", "top", in_task<&C::top>, "widths of the layers before the last one")
+          .range(1, 65536)
+          .keeps_order()
+          .only_if(kDeep)
+          .fixed_on_resume(),
+      FieldBuilder("model", "wide", in_task<&C::wide>, "true: adds a linear part, one weight for each value and number")
+          .only_if(kMayBeWide)
+          .fixed_on_resume(),
+      FieldBuilder("model", "row_dropout", in_task<&C::row_dropout>, "share of a sample's categories that a step drops")
+          .range(0, 0.99)
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("model", "cross_layers", in_task<&C::cross_layers>, "number of cross layers")
+          .range(1, 64)
+          .only_if(kCross)
+          .fixed_on_resume(),
+      FieldBuilder("model", "dropout", in_task<&C::dropout>, "share of hidden units that a step drops")
+          .range(0, 0.99)
+          .only_if(kDeep)
+          .fixed_on_resume(),
+  };
+}
+
+template <auto Member>
+FieldPointer in_linear(Config& config) {
+  return &(config.settings<ClickSettings>().linear.*Member);
+}
+
+std::vector<Field> linear_fields() {
+  using L = LinearConfig;
+  return {
+      FieldBuilder("linear", "kind", in_linear<&L::kind>, "optimizer of the linear part")
+          .one_of({"sgd", "adagrad", "rowwise_adagrad", "ftrl"})
+          .only_if(kLinear)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "learning_rate", in_linear<&L::learning_rate>, "")
+          .range(0, 1e6)
+          .only_if(kLinear)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "initial_accumulator", in_linear<&L::initial_accumulator>, "accumulator of new rows")
+          .range(0, 1e6)
+          .only_if(kLinear)
+          .only_if(kLinearStateful)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "l2", in_linear<&L::l2>, "as optimizer.l2")
+          .range(0, 1e6)
+          .only_if(kLinear)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "l1", in_linear<&L::l1>, "as optimizer.l1")
+          .range(0, 1e6)
+          .only_if(kLinearProximal)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "beta", in_linear<&L::beta>, "as optimizer.beta")
+          .range(0, 1e6)
+          .only_if(kLinearProximal)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "admission_count", in_linear<&L::admission_count>, "as model.admission_count")
+          .range(1, 1 << 30)
+          .only_if(kLinear)
+          .fixed_on_resume(),
+  };
+}
+
+std::vector<Field> click_fields() {
+  return joined({data_fields(),
+                 only_if(kRows, row_fields()),
+                 model_fields(),
+                 only_if(kRows, optimizer_fields()),
+                 schedule_fields(),
+                 linear_fields(),
+                 dense_fields(),
+                 {expire_after(),
+                  FieldBuilder("eval", "progressive", in_task<&C::progressive>,
+                               "true: reports metrics of samples that are predicted before they are trained on"),
+                  FieldBuilder("run", "reader_threads", in_task<&C::reader_threads>, "cores that parse text; 0: all")
+                      .range(0, 1024)}});
+}
+
+void check_click_settings(Config const& config, std::string const& name) {
+  require_train_file(config, name);
+  GPUPS_REQUIRE(!kLinearProximal.in(config) || config.optimizer.schedule == "constant",
+                "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
+                "proportion to the learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
+                name, config.optimizer.schedule);
+}
 
 class ClickKind : public TaskKind {
  public:
@@ -58,6 +239,15 @@ class ClickKind : public TaskKind {
 };
 
 }  // namespace
+
+Optimizer linear_optimizer(LinearConfig const& linear) {
+  return {.kind = optimizer_kind(linear.kind),
+          .learning_rate = static_cast<float>(linear.learning_rate),
+          .initial_accumulator = static_cast<float>(linear.initial_accumulator),
+          .l2 = static_cast<float>(linear.l2),
+          .l1 = static_cast<float>(linear.l1),
+          .beta = static_cast<float>(linear.beta)};
+}
 
 TaskKind const& click_kind() {
   static ClickKind const kind;

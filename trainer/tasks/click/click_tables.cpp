@@ -2,7 +2,7 @@
 #include "trainer/tasks/click/click_tables.hpp"
 
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 
 namespace gpups::trainer {
 

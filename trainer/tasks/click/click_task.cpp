@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/base/nvtx.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 
 namespace gpups::trainer {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/distinct_count.hpp"
 
 namespace gpups::trainer {

@@ -8,7 +8,7 @@
 
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/tasks/click/click_data.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 

@@ -7,7 +7,7 @@
 #include "kernels/rows/permute_rows.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
-#include "trainer/tasks/graph/graph_settings.hpp"
+#include "trainer/tasks/graph/graph_kind.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 
 namespace gpups::trainer {

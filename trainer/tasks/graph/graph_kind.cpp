@@ -2,17 +2,165 @@
 #include "trainer/tasks/graph/graph_kind.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/saved/restored_model.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
-#include "trainer/tasks/graph/graph_settings.hpp"
 #include "trainer/tasks/graph/graph_task.hpp"
+#include "trainer/tasks/graph/model.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 
 namespace gpups::trainer {
 namespace {
+
+GraphSettings const& graph(Config const& c) { return c.settings<GraphSettings>(); }
+
+bool is_distance(Config const& c) {
+  return (c.model.name == "transe" || c.model.name == "rotate") && graph(c).loss != "softmax";
+}
+
+Constraint const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; }, "data.reader is \"wordnet\""};
+Constraint const kWordNet{[](Config const& c) { return c.data.reader == "wordnet"; },
+                          "data.reader = \"triples\" holds no samples out: set data.valid and data.test"};
+Constraint const kLabelled{
+    [](Config const& c) { return takes_all(graph(c).sampling) && graph(c).loss != "self_adversarial"; },
+    "only model.sampling = \"all\" or \"kvsall\" with loss \"softmax\" or \"logistic\" uses it"};
+Constraint const kSharedNegatives{[](Config const& c) { return graph(c).sampling != "triple"; },
+                                  "model.sampling = \"triple\" does not use it"};
+Constraint const kNotAngles{[](Config const& c) { return c.model.name != "rotate"; },
+                            "relations of \"rotate\" are angles"};
+Constraint const kDrawsNegatives{[](Config const& c) { return !takes_all(graph(c).sampling); },
+                                 "model.sampling = \"all\" and \"kvsall\" draw no negatives"};
+Constraint const kOwnNegatives{[](Config const& c) { return graph(c).sampling == "triple"; },
+                               "only model.sampling = \"triple\" uses it"};
+Constraint const kTranslations{[](Config const& c) { return c.model.name == "transe"; },
+                               "only model.name = \"transe\" uses it"};
+Constraint const kMargins{
+    is_distance,
+    "only model.name = \"transe\" or \"rotate\" uses it, and model.loss = \"softmax\" does not depend on it"};
+Constraint const kWeighted{[](Config const& c) { return graph(c).loss == "self_adversarial"; },
+                           "only model.loss = \"self_adversarial\" uses it"};
+Constraint const kPlaced{[](Config const& c) { return !takes_all(graph(c).sampling); },
+                         "knowledge graphs where each step reads all entities have no placement by a partition"};
+Constraint const kByGraph{[](Config const& c) { return c.placement.initial == "graph"; },
+                          "only placement.initial = \"graph\" uses it"};
+Constraint const kSampled{[](Config const& c) { return graph(c).samples_max > 0; },
+                          "eval.samples_max is 0, so all triples are ranked"};
+
+using G = GraphSettings;
+
+std::vector<Field> data_fields() {
+  return {train_file().only_if(kFiles),    valid_file().only_if(kFiles),    test_file().only_if(kFiles),
+          bad_share_max().only_if(kFiles), valid_share().only_if(kWordNet), test_share().only_if(kWordNet),
+          split_seed().only_if(kWordNet)};
+}
+
+std::vector<Field> model_fields() {
+  return {
+      FieldBuilder("model", "loss", in_task<&G::loss>, "loss of a positive and its negatives")
+          .one_of({"logistic", "softmax", "self_adversarial"})
+          .fixed_on_resume(),
+      FieldBuilder("model", "temperature", in_task<&G::temperature>,
+                   "factor of scores in the softmax that weights negatives; 0: equal weights")
+          .range(0, 1e6)
+          .only_if(kWeighted)
+          .fixed_on_resume(),
+      FieldBuilder("model", "negatives", in_task<&G::negatives>,
+                   "negatives for the subject, and the same number for the object")
+          .range(1, 1 << 20)
+          .only_if(kDrawsNegatives)
+          .fixed_on_resume(),
+      FieldBuilder("model", "sampling", in_task<&G::sampling>,
+                   "triple: negatives for each triple; shared: for each microbatch; all: all entities (1vsAll); "
+                   "kvsall: the same, and a sample is a query with all of its answers")
+          .one_of({"triple", "shared", "all", "kvsall"})
+          .fixed_on_resume(),
+      FieldBuilder("model", "reciprocal", in_task<&G::reciprocal>,
+                   "true: each relation has a second row, with which objects ask for subjects")
+          .fixed_on_resume(),
+      FieldBuilder("model", "label_smoothing", in_task<&G::label_smoothing>,
+                   "share of a query's target that is spread over all entities")
+          .range(0, 0.99)
+          .only_if(kLabelled)
+          .fixed_on_resume(),
+      FieldBuilder("model", "entity_dropout", in_task<&G::entity_dropout>,
+                   "dropout rate of the elements of entities' rows")
+          .range(0, 0.99)
+          .only_if(kSharedNegatives)
+          .fixed_on_resume(),
+      FieldBuilder("model", "relation_dropout", in_task<&G::relation_dropout>,
+                   "dropout rate of the elements of relations' rows")
+          .range(0, 0.99)
+          .only_if(kSharedNegatives)
+          .only_if(kNotAngles)
+          .fixed_on_resume(),
+      FieldBuilder("model", "negative_reuse", in_task<&G::negative_reuse>,
+                   "how many of 16 consecutive triples use the same negative")
+          .range(1, 32)
+          .only_if(kOwnNegatives)
+          .fixed_on_resume(),
+      FieldBuilder("model", "local_negatives", in_task<&G::local_negatives>,
+                   "share of negatives that are entities of the microbatch's own part")
+          .range(0, 1)
+          .only_if(kDrawsNegatives)
+          .only_if(kByGraph)
+          .fixed_on_resume(),
+      FieldBuilder("model", "l2", in_task<&G::l2>, "weight of the squared norm of a positive's rows")
+          .range(0, 1e6)
+          .fixed_on_resume(),
+      FieldBuilder("model", "n3", in_task<&G::n3>, "weight of the cubed moduli of a positive's rows")
+          .range(0, 1e6)
+          .fixed_on_resume(),
+      FieldBuilder("model", "norm", in_task<&G::norm>, "norm of the distance: 1, or 2 for Euclidean")
+          .range(1, 2)
+          .only_if(kTranslations)
+          .fixed_on_resume(),
+      FieldBuilder("model", "margin", in_task<&G::margin>, "score of distance 0")
+          .range(0, 1e6)
+          .only_if(kMargins)
+          .fixed_on_resume(),
+  };
+}
+
+std::vector<Field> eval_fields() {
+  return {
+      FieldBuilder("eval", "samples_max", in_task<&G::samples_max>, "number of triples to rank; 0: all")
+          .range(0, kMost32),
+      FieldBuilder("eval", "sample", in_task<&G::sample>,
+                   "spread: triples evenly spaced in the split; first: its first triples")
+          .one_of({"spread", "first"})
+          .only_if(kSampled),
+      ranking_cutoffs(),
+  };
+}
+
+std::vector<Field> graph_fields() {
+  return joined({data_fields(),
+                 row_fields(),
+                 model_fields(),
+                 optimizer_fields(),
+                 schedule_fields(),
+                 {initial_placement().only_if(kPlaced)},
+                 eval_fields()});
+}
+
+// Chooses a range of initial values in which the distances of untrained triples are near the margin: for much smaller
+// or larger distances the gradient of the loss vanishes for positives or for negatives. Sun et al. 2019 use the same
+// range. A softmax loss depends on differences of scores only and keeps the general default.
+void set_graph_defaults(Config& config, std::set<std::string> const& given) {
+  ModelConfig by_default;
+  if (is_distance(config)) {
+    auto const dim = static_cast<double>(config.model.dim);
+    double const summands = config.model.name == "rotate" ? dim / 2 : graph(config).norm == 2 ? std::sqrt(dim) : dim;
+    by_default.init = "uniform";
+    by_default.init_scale = std::min((graph(config).margin + 2) / summands, 1e6);  // the limit of model.init_scale
+  }
+  if (!given.contains("model.init")) config.model.init = by_default.init;
+  if (!given.contains("model.init_scale")) config.model.init_scale = by_default.init_scale;
+  if (config.data.reader == "wordnet" && config.data.folder.empty()) config.data.folder = "/usr/share/wordnet";
+}
 
 namespace fs = std::filesystem;
 

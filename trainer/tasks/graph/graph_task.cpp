@@ -13,7 +13,7 @@
 #include "trainer/config/table_settings.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/graph/evaluate.hpp"
-#include "trainer/tasks/graph/graph_settings.hpp"
+#include "trainer/tasks/graph/graph_kind.hpp"
 #include "trainer/tasks/graph/key_names.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 

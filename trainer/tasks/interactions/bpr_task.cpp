@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/interactions/bpr_task.hpp"
-#include "trainer/tasks/interactions/interaction_settings.hpp"
+#include "trainer/tasks/interactions/interaction_kind.hpp"
 
 #include <numeric>
 

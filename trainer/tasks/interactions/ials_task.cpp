@@ -9,7 +9,7 @@
 #include "kernels/factor/solve_rows.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
-#include "trainer/tasks/interactions/interaction_settings.hpp"
+#include "trainer/tasks/interactions/interaction_kind.hpp"
 
 namespace gpups::trainer {
 namespace {

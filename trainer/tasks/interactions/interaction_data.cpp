@@ -10,7 +10,7 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/interactions/bpr_task.hpp"
 #include "trainer/tasks/interactions/ials_task.hpp"
-#include "trainer/tasks/interactions/interaction_settings.hpp"
+#include "trainer/tasks/interactions/interaction_kind.hpp"
 
 namespace gpups::trainer {
 namespace {

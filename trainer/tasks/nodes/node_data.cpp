@@ -8,7 +8,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/tasks/nodes/node_settings.hpp"
+#include "trainer/tasks/nodes/node_kind.hpp"
 #include "trainer/tasks/nodes/random_walks.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/nodes/node_data.hpp"
-#include "trainer/tasks/nodes/node_settings.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 
 namespace gpups::trainer {

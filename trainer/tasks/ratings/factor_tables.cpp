@@ -2,7 +2,7 @@
 #include "trainer/tasks/ratings/factor_tables.hpp"
 
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {
 

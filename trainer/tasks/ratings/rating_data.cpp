@@ -5,8 +5,8 @@
 
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
 #include "trainer/tasks/ratings/rating_task.hpp"
 
 namespace gpups::trainer {

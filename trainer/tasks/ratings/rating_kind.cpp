@@ -4,7 +4,6 @@
 #include "trainer/saved/restored_model.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_data.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
 #include "trainer/tasks/ratings/saved_ratings.hpp"
 
 namespace gpups::trainer {

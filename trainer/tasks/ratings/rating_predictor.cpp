@@ -6,7 +6,7 @@
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -10,8 +10,8 @@
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
 
 namespace gpups::trainer {
 namespace {

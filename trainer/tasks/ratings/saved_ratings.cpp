@@ -11,7 +11,7 @@
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {
 

@@ -8,7 +8,7 @@
 
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
-#include "trainer/tasks/words/word_settings.hpp"
+#include "trainer/tasks/words/word_kind.hpp"
 #include "trainer/tasks/words/word_task.hpp"
 
 namespace gpups::trainer {

@@ -5,7 +5,6 @@
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 #include "trainer/tasks/words/word_data.hpp"
-#include "trainer/tasks/words/word_settings.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "trainer/tasks/common/entity_matrix.hpp"
-#include "trainer/tasks/words/word_settings.hpp"
+#include "trainer/tasks/words/word_kind.hpp"
 
 namespace gpups::trainer {
 

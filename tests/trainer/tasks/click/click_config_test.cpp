@@ -12,7 +12,6 @@
 #include "trainer/config/task_kind.hpp"
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {

@@ -12,7 +12,7 @@
 #include "tests/support/dense_oracle.hpp"
 #include "tests/trainer/tasks/click/click_fixture.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/features.hpp"
 
 namespace gpups::test {

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "trainer/tasks/ratings/factor_tables.hpp"
-#include "trainer/tasks/ratings/rating_settings.hpp"
+#include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_task.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 

@@ -12,7 +12,7 @@
 #include "trainer/config/config.hpp"
 #include "trainer/dense/dense_gradient_reducer.hpp"
 #include "trainer/dense/parameters.hpp"
-#include "trainer/tasks/click/click_settings.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/features.hpp"
 #include "trainer/tasks/click/model/scratch.hpp"
 
