@@ -14,7 +14,7 @@
 #include "kernels/base/hash.hpp"
 #include "trainer/accounts/memory_plan.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/placement/microbatch_range.hpp"
+#include "trainer/placement/placement.hpp"
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 

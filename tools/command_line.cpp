@@ -10,7 +10,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/base/versions.hpp"
-#include "trainer/run/export_run.hpp"
+#include "trainer/run/saved_run.hpp"
 
 namespace gpups::tools {
 namespace {

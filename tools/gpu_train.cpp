@@ -28,8 +28,6 @@
 #include "trainer/base/stopwatch.hpp"
 #include "trainer/input/line_reader.hpp"
 #include "trainer/report/report.hpp"
-#include "trainer/run/export_run.hpp"
-#include "trainer/run/predict_run.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/saved/run_folder_lock.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/transport/control_channel.hpp"
+#include "trainer/doctor/checks.hpp"
 #include "trainer/doctor/facts.hpp"
-#include "trainer/doctor/finding.hpp"
 
 namespace gpups::tools {
 

@@ -2,8 +2,8 @@
 // Checks for which all ranks of a job are needed.
 #pragma once
 
+#include "trainer/doctor/checks.hpp"
 #include "trainer/doctor/facts.hpp"
-#include "trainer/doctor/finding.hpp"
 
 namespace gpups::tools {
 

@@ -16,7 +16,6 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
-#include "trainer/base/overloaded.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
 #include "trainer/config/known_keys.hpp"

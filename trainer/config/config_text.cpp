@@ -6,7 +6,6 @@
 #include <sstream>
 #include <utility>
 
-#include "trainer/base/overloaded.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/task_kind.hpp"

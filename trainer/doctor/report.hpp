@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/doctor/finding.hpp"
+#include "trainer/doctor/checks.hpp"
 
 namespace gpups::trainer {
 

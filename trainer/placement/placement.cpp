@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "kernels/base/assert.hpp"
-#include "trainer/placement/microbatch_range.hpp"
 
 namespace gpups::trainer {
 namespace {

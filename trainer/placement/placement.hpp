@@ -12,6 +12,14 @@
 
 namespace gpups::trainer {
 
+// The microbatches of a rank: contiguous ranges, as equal as possible.
+
+// Returns the first microbatch of rank `rank`; its last one is first_microbatch(rank + 1, ...) - 1. REQUIRES: rank <=
+// ranks.
+constexpr std::uint32_t first_microbatch(std::uint64_t rank, std::uint64_t ranks, std::uint64_t microbatches) {
+  return static_cast<std::uint32_t>(rank * microbatches / ranks);
+}
+
 // The rows that samples read in every epoch, with their keys.
 struct SampleRows {
   struct TableKeys {

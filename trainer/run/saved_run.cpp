@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/input/dictionary.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/step/session.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 
 namespace gpups::trainer {
@@ -66,6 +69,52 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
     }
   }
   return text;
+}
+
+namespace fs = std::filesystem;
+
+ModelFormat model_format(std::string_view name) {
+  constexpr std::pair<std::string_view, ModelFormat> kFormats[] = {{"npy", ModelFormat::kNpy},
+                                                                   {"flat", ModelFormat::kFlat},
+                                                                   {"word2vec", ModelFormat::kWord2vec},
+                                                                   {"word2vec-binary", ModelFormat::kWord2vecBinary}};
+  std::vector<std::string> names;
+  for (auto const& [known, format] : kFormats) {
+    if (name == known) return format;
+    names.emplace_back(known);
+  }
+  throw Error(fmt::format("--format is '{}' (it is not a format of export): use {}; did you mean '{}'?", name,
+                          fmt::join(names, ", "), nearest_word(std::string(name), names)));
+}
+
+void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
+                ModelFormat format, TaskKinds kinds) {
+  SavedModel const model = open_model(run, overrides, kinds);
+  GPUPS_REQUIRE(
+      model.saved.config.task.kind->export_model(model, folder, format),
+      "{} has no vectors of words, nodes or items (the formats of word2vec have nothing else): use --format npy",
+      run.string());
+}
+
+void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                 std::filesystem::path const& file, std::vector<std::string>& notices,
+                 std::function<void(std::span<float const>)> const& take, TaskKinds kinds) {
+  SavedModel const model = open_model(run, overrides, kinds);
+  Config const& config = model.saved.config;
+  if (config.task.kind->predict(model, file, notices, take)) return;
+  throw Error(
+      fmt::format("{} has a model of kind {} (it predicts neither clicks nor ratings): give the folder of a run "
+                  "on click data or on ratings",
+                  run.string(), config.model.name));
+}
+
+std::string recommend_in_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                             std::vector<std::string> const& users, std::size_t count, TaskKinds kinds) {
+  SavedModel const model = open_model(run, overrides, kinds);
+  std::optional<std::string> const text = model.saved.config.task.kind->recommend(model, users, count);
+  GPUPS_REQUIRE(text, "{} has no users and items (recommend needs both): give the folder of a run on interactions",
+                run.string());
+  return *text;
 }
 
 }  // namespace gpups::trainer

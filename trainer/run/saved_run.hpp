@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpups/gpups.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/saved/trainer_state.hpp"
 #include "trainer/step/session.hpp"
 #include "trainer/step/task.hpp"
@@ -38,5 +42,35 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
 // Returns text: for each name, a line with the name and a line for each of its `count` nearest neighbours. Throws Error
 // if the run has no entities, or none with such a name.
 std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count);
+
+// Exports a trained model as files for other programs.
+
+// Returns the format with a name: npy, flat, word2vec or word2vec-binary. Throws Error for another name.
+ModelFormat model_format(std::string_view name);
+
+// Writes the rows of a run's checkpoint to `folder`/rows, and other files that a program needs to use them: the dense
+// layers of a click-through model (see SavedClicks::write), the range of ratings (see SavedRatings::write), or the
+// names of a knowledge graph's keys, in entities.tsv, relations.tsv and inverse_relations.tsv, of a text's words, in
+// words.tsv, of a network's nodes, in nodes.tsv, or of items and users, in items.tsv and users.tsv. The formats of
+// word2vec have one file instead, vectors.txt or vectors.bin. run: folder of the run. folder: must not exist, or be
+// empty. Throws Error if the run has no valid checkpoint, the model has no vectors for word2vec, or the folder cannot
+// be written.
+void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds = task_kinds());
+
+// Predicts with the model of a run: probabilities of clicks, or ratings; and recommends items.
+
+// Calls `take` with a number for each sample of `file`, in order and some at a time: see SavedClicks::predict() and
+// SavedRatings::predict(). Adds notices about the file to `notices`. Throws Error if the run has no checkpoint or its
+// model does not predict, and for an invalid sample.
+void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                 std::filesystem::path const& file, std::vector<std::string>& notices,
+                 std::function<void(std::span<float const>)> const& take, TaskKinds kinds = task_kinds());
+
+// Returns text: for each user, a line with the name and a line for each of the `count` items with the largest scores,
+// without those that the user chose in training. Throws Error if the run has no interactions, or training has not seen
+// such a user.
+std::string recommend_in_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                             std::vector<std::string> const& users, std::size_t count, TaskKinds kinds = task_kinds());
 
 }  // namespace gpups::trainer

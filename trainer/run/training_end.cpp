@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "trainer/base/versions.hpp"
-#include "trainer/dense/explain_dense_allreduce.hpp"
+#include "trainer/dense/dense_gradient_reducer.hpp"
 #include "trainer/run/training.hpp"
 
 namespace gpups::trainer {

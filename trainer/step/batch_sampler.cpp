@@ -7,7 +7,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/placement/microbatch_range.hpp"
+#include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
 namespace {

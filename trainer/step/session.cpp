@@ -9,7 +9,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/placement/microbatch_range.hpp"
+#include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
 

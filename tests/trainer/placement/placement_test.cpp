@@ -8,7 +8,6 @@
 #include <set>
 
 #include "tests/trainer/placement/planted_graph.hpp"
-#include "trainer/placement/microbatch_range.hpp"
 #include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/graph/model.hpp"
 

@@ -14,8 +14,6 @@
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/config/task_kind.hpp"
 #include "trainer/input/dictionary.hpp"
-#include "trainer/run/export_run.hpp"
-#include "trainer/run/predict_run.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/saved/saved_model.hpp"

@@ -4,10 +4,19 @@
 
 #include <filesystem>
 
+#include "gpups/array.hpp"
 #include "trainer/input/dictionary.hpp"
 #include "trainer/saved/restored_model.hpp"
 
 namespace gpups::trainer {
+
+// The file formats of word2vec, which gensim and many other programs read.
+
+// Writes a line with the numbers of names and of columns, then each name with its row: as text, with enough digits to
+// read the same floats again, or with the bytes of the floats. rows: (names, dim), on the host. REQUIRES: names without
+// blanks. Throws Error if the file cannot be written.
+void write_word2vec(std::filesystem::path const& path, Dictionary const& names, MatrixView<float const> rows,
+                    bool binary);
 
 // Writes the rows of all tables and the names of their keys, in a file such as words.tsv; or, with a format of
 // word2vec, vectors.txt or vectors.bin with the names and rows of table 0. names: of table 0. other_names: of table 1;

@@ -5,7 +5,7 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "kernels/rows/permute_rows.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
 #include "trainer/tasks/graph/graph_kind.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"

@@ -13,7 +13,6 @@
 #include "trainer/tasks/graph/dataset.hpp"
 #include "trainer/tasks/graph/model.hpp"
 #include "trainer/tasks/graph/ranking.hpp"
-#include "trainer/tasks/graph/ranking_filter.hpp"
 
 namespace gpups::trainer {
 

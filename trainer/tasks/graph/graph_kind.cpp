@@ -6,7 +6,7 @@
 
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/saved/restored_model.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/graph_task.hpp"
 #include "trainer/tasks/graph/model.hpp"
 #include "trainer/tasks/graph/reader.hpp"

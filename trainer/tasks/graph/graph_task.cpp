@@ -11,10 +11,9 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/evaluate.hpp"
 #include "trainer/tasks/graph/graph_kind.hpp"
-#include "trainer/tasks/graph/key_names.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 
 namespace gpups::trainer {

@@ -8,7 +8,7 @@
 #include "kernels/factor/gramian.hpp"
 #include "kernels/factor/solve_rows.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/interactions/interaction_kind.hpp"
 
 namespace gpups::trainer {

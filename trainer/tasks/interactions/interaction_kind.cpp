@@ -10,7 +10,6 @@
 #include "kernels/base/check.hpp"
 #include "kernels/score/dot_rows.hpp"
 #include "trainer/saved/restored_model.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"

@@ -5,7 +5,7 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 
 namespace gpups::trainer {
 namespace {

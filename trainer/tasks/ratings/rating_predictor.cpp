@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/ratings/rating_predictor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/factor/split_biases.hpp"
@@ -9,6 +13,57 @@
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {
+
+namespace {
+
+constexpr char kScaleBlob[] = "gpu_train/rating_scale";
+
+}  // namespace
+
+RatingScale scale_of(std::span<Rating const> ratings) {
+  double sum = 0;
+  RatingScale scale{.mean = 0, .lowest = ratings[0].value, .highest = ratings[0].value};
+  for (Rating const& rating : ratings) {
+    sum += rating.value;
+    scale.lowest = std::min(scale.lowest, rating.value);
+    scale.highest = std::max(scale.highest, rating.value);
+  }
+  scale.mean = static_cast<float>(sum / static_cast<double>(ratings.size()));
+  return scale;
+}
+
+Blob to_blob(RatingScale const& scale) {
+  return {kScaleBlob, std::string(reinterpret_cast<char const*>(&scale), sizeof scale)};
+}
+
+RatingScale rating_scale(std::span<Blob const> blobs) {
+  for (Blob const& blob : blobs) {
+    RatingScale scale;
+    if (blob.name != kScaleBlob || blob.bytes.size() != sizeof scale) continue;
+    std::memcpy(&scale, blob.bytes.data(), sizeof scale);
+    return scale;
+  }
+  throw Error(
+      "the checkpoint has no range of ratings (it was not saved by a run on ratings, so it cannot predict any): "
+      "give the folder of a run on ratings");
+}
+
+void RatingSums::add(double error) {
+  ++ratings_;
+  squares_.add(error * error);
+  distances_.add(std::fabs(error));
+}
+
+Metrics RatingSums::wait_metrics(Store& store) const {
+  std::int64_t sums[] = {ratings_, squares_.whole, squares_.rest, distances_.whole, distances_.rest};
+  store.wait_allreduce(sums);
+  auto const ratings = static_cast<double>(sums[0]);
+  double const mse = ExactSum{sums[1], sums[2]}.total() / ratings, mae = ExactSum{sums[3], sums[4]}.total() / ratings;
+  return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},
+          .text = fmt::format("mse {:.4g}  rmse {:.4g}  mae {:.4g}", mse, std::sqrt(mse), mae),
+          .quality = 1 / (1 + mse)};  // positive, and larger for smaller errors
+}
+
 namespace {
 
 Matrix<float> zero_matrix(Stream& stream, std::size_t rows, std::size_t columns) {

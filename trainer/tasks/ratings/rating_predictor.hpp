@@ -8,12 +8,41 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "trainer/base/exact_sum.hpp"
 #include "trainer/config/config.hpp"
-#include "trainer/tasks/ratings/rating_metrics.hpp"
-#include "trainer/tasks/ratings/rating_scale.hpp"
+#include "trainer/step/task.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
 
 namespace gpups::trainer {
+
+// The mean and the range of training ratings. Predictions need them, so checkpoints have them.
+
+// A prediction is not below `lowest` and not above `highest`.
+struct RatingScale {
+  float mean = 0, lowest = 0, highest = 0;
+};
+
+// REQUIRES: ratings is not empty.
+RatingScale scale_of(std::span<Rating const> ratings);
+
+Blob to_blob(RatingScale const& scale);
+// Returns the scale of a checkpoint's blobs. Throws Error if it is missing.
+RatingScale rating_scale(std::span<Blob const> blobs);
+
+// Error metrics of predicted ratings over all ranks.
+
+// Sums of the errors of this rank's predictions.
+class RatingSums {
+ public:
+  // Adds one rating. error: the prediction minus the rating.
+  void add(double error);
+  // Returns the metrics over all ranks. REQUIRES: at least one rating on all ranks together. Blocks. Collective.
+  Metrics wait_metrics(Store& store) const;
+
+ private:
+  std::int64_t ratings_ = 0;
+  ExactSum squares_, distances_;
+};
 
 // Returns the bytes of a predictor for this model.
 std::uint64_t predictor_bytes(Config const& config);

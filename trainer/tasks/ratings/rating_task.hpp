@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trainer/step/task.hpp"
-#include "trainer/tasks/ratings/rating_scale.hpp"
+#include "trainer/tasks/ratings/rating_predictor.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
 
 namespace gpups::trainer {

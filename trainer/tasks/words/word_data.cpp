@@ -5,13 +5,15 @@
 #include <xxhash.h>
 
 #include <filesystem>
+#include <vector>
 
+#include "kernels/base/nvtx.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
+#include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/words/word_kind.hpp"
-#include "trainer/tasks/words/word_task.hpp"
 
 namespace gpups::trainer {
+
 namespace {
 
 std::uint64_t digest_of(Corpus const& corpus, Analogies const& valid, Analogies const& test) {
@@ -76,6 +78,27 @@ MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes 
 
 std::unique_ptr<Task> WordData::make_task(Config const& config, TaskContext const& context) const {
   return std::make_unique<WordTask>(*this, config, context.schedule_steps);
+}
+
+SkipGramOptions word_options(Config const& config) {
+  WordSettings const& settings = config.settings<WordSettings>();
+  SkipGramOptions options = skip_gram_options(settings.skip_gram, config.train);
+  options.subsample = settings.subsample;
+  return options;
+}
+
+WordTask::WordTask(WordData const& data, Config const& config, std::int64_t schedule_steps)
+    : SkipGramTask(word_options(config), config, "words", data.names().size(), schedule_steps),
+      data_(data),
+      sampler_(data.corpus(), word_options(config)) {}
+
+Metrics WordTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
+  kernels::NvtxRange const range("evaluate");
+  Analogies const& analogies = data_.split(split);
+  auto const& keys = data_.names().keys();
+  std::vector<Key> const candidates(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(analogies.words));
+  Matrix<float> const rows = read_rows(stream, store, kVectorsTable, candidates);
+  return wait_answer(stream, store, analogies, rows);
 }
 
 }  // namespace gpups::trainer

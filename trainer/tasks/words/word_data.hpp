@@ -9,6 +9,7 @@
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/words/analogies.hpp"
 #include "trainer/tasks/words/corpus.hpp"
+#include "trainer/tasks/words/skip_gram_task.hpp"
 #include "trainer/tasks/words/word_groups.hpp"
 
 namespace gpups::trainer {
@@ -42,5 +43,26 @@ class WordData : public Data {
 
 // Reads the text data.train and the questions data.valid and data.test of a configuration.
 std::unique_ptr<WordData const> read_word_data(Config const& config);
+
+// Word vectors on one rank: skip-gram on a text, evaluated by analogies.
+
+// Converts a configuration to options.
+SkipGramOptions word_options(Config const& config);
+
+// The task of one rank.
+class WordTask : public SkipGramTask {
+ public:
+  // `data` must outlive this object.
+  WordTask(WordData const& data, Config const& config, std::int64_t schedule_steps);
+
+  Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
+
+ protected:
+  SkipGramGroups groups(Batch const& batch) const override { return sampler_.groups(batch); }
+
+ private:
+  WordData const& data_;
+  WordSampler sampler_;
+};
 
 }  // namespace gpups::trainer

@@ -9,7 +9,6 @@
 
 #include "tests/support/expect_error.hpp"
 #include "trainer/tasks/common/nearest.hpp"
-#include "trainer/tasks/graph/ranking_filter.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Negatives are items of training that the user did not choose, each with the same probability. Samples of iALS solve
 // each row once in an epoch, users first.
-#include "trainer/tasks/interactions/negative_items.hpp"
+#include "trainer/tasks/interactions/bpr_task.hpp"
 
 #include <gmock/gmock.h>
 

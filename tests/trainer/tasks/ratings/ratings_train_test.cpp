@@ -7,8 +7,6 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/run/export_run.hpp"
-#include "trainer/run/predict_run.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 

@@ -7,10 +7,9 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/run/saved_run.hpp"
-#include "trainer/tasks/common/entity_matrix.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/task_kinds.hpp"
-#include "trainer/tasks/words/word_task.hpp"
+#include "trainer/tasks/words/word_data.hpp"
 
 namespace gpups::trainer {
 namespace {

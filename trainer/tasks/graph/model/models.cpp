@@ -4,9 +4,11 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
+#include "trainer/tasks/graph/model.hpp"
 #include "trainer/tasks/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
+
 namespace {
 
 std::unique_ptr<GraphModel> make_complex(GraphModelOptions const& options, Vocabulary const& vocabulary) {
@@ -147,6 +149,24 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
     if (entry.name == options.name) return entry.make(options, vocabulary);
   }
   throw Error("model '" + options.name + "' is not implemented");
+}
+
+std::vector<TableBatch> GraphEntries::tables() const {
+  std::vector<TableBatch> tables;
+  for (EntryList const& part : parts) tables.push_back({.table = part.table, .keys = part.keys});
+  return tables;
+}
+
+std::vector<TableGradients> GraphGradients::tables(GraphEntries const& work) const {
+  std::vector<TableGradients> tables;
+  for (std::size_t part = 0; part < coefficients.size(); ++part) {
+    bool const own = part == 1 && relation_sources.columns() > 0;
+    tables.push_back({.sources = own ? relation_sources.view() : sources.view(),
+                      .source_indices = work.parts[part].sources,
+                      .coefficients = coefficients[part].view().slice(0, entries[part]),
+                      .source_max_abs = source_max_abs});
+  }
+  return tables;
 }
 
 }  // namespace gpups::trainer
