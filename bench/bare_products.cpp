@@ -10,7 +10,7 @@
 #include "bench/core_seconds.hpp"
 #include "gpups/array.hpp"
 #include "kernels/base/check.hpp"
-#include "trainer/base/stopwatch.hpp"
+#include "trainer/accounts/stage_times.hpp"
 
 // A function of libgomp; clang does not find its header.
 extern "C" void omp_set_num_threads(int threads) noexcept;

@@ -13,7 +13,7 @@
 #include "bench/core_seconds.hpp"
 #include "kernels/base/check.hpp"
 #include "trainer/accounts/metrics.hpp"
-#include "trainer/base/stopwatch.hpp"
+#include "trainer/accounts/stage_times.hpp"
 #include "trainer/step/pipeline.hpp"
 #include "trainer/step/session.hpp"
 #include "trainer/step/step_runner.hpp"

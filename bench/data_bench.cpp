@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/input/bad_lines.hpp"
 #include "trainer/input/input_file.hpp"
-#include "trainer/step/epoch_order.hpp"
+#include "trainer/input/line_reader.hpp"
+#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/samples.hpp"
 #include "trainer/tasks/click/text/convert.hpp"

@@ -14,7 +14,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/base/check.hpp"
 #include "tests/support/inputs.hpp"
-#include "trainer/base/zipf.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::bench {
 namespace {

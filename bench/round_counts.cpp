@@ -14,7 +14,7 @@
 #include "bench/rank_stats.hpp"
 #include "gpups/gpups.hpp"
 #include "tests/support/inputs.hpp"
-#include "trainer/base/zipf.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::bench {
 namespace {

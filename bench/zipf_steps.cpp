@@ -17,7 +17,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "tests/support/inputs.hpp"
-#include "trainer/base/zipf.hpp"
+#include "trainer/base/random.hpp"
 
 namespace gpups::bench {
 namespace {

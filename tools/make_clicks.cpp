@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tools/click_teacher.hpp"
+#include "trainer/accounts/stage_times.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/base/stopwatch.hpp"
 
 namespace gpups::tools {
 namespace {

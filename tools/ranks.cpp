@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include "kernels/base/check.hpp"
-#include "tools/stop_at_join.hpp"
 #include "tools/watchdog.hpp"
 
 namespace gpups::tools {

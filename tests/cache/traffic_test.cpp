@@ -10,7 +10,7 @@
 #include "cache/protocol/round_timer.hpp"
 #include "comm/progress/traffic_counters.hpp"
 #include "gpups/gpups.hpp"
-#include "trainer/accounts/traffic_report.hpp"
+#include "trainer/accounts/metrics.hpp"
 
 namespace gpups::test {
 namespace {

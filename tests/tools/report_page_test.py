@@ -32,7 +32,7 @@ threads = 1
 ranks = 4
 report_every = 2
 """
-LIGHT, DARK = (255, 255, 255), (15, 19, 24)  # --page in trainer/report/page_style.cpp
+LIGHT, DARK = (255, 255, 255), (15, 19, 24)  # --page in trainer/report/report.cpp
 
 
 class Plots(html.parser.HTMLParser):

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "trainer/base/zipf.hpp"
+#include "trainer/base/random.hpp"
 #include "trainer/placement/trace_reader.hpp"
 
 namespace gpups::tools {

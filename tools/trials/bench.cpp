@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trials/bench.hpp"
+#include "tools/trials/trials.hpp"
 
 #include <fmt/format.h>
 

@@ -12,6 +12,31 @@
 
 namespace gpups::trainer {
 
+// Measures seconds between start() and stop(), summed over all intervals.
+
+// start() and stop() may be called repeatedly.
+class Stopwatch {
+ public:
+  void start() {
+    running_ = true;
+    started_ = SteadyClock::now();
+  }
+  void stop() {
+    before_ = seconds();
+    running_ = false;
+  }
+  // Returns the total, including the current interval.
+  double seconds() const {
+    return running_ ? before_ + std::chrono::duration<double>(SteadyClock::now() - started_).count() : before_;
+  }
+
+ private:
+  using SteadyClock = std::chrono::steady_clock;
+  SteadyClock::time_point started_{};
+  double before_ = 0;  // seconds of earlier intervals
+  bool running_ = false;
+};
+
 // The stages of a training step.
 enum class Stage : std::size_t {
   kPrepare,  // in the prefetch thread, at the same time as the other stages

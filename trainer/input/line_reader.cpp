@@ -2,6 +2,7 @@
 #include "trainer/input/line_reader.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,10 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
+
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
@@ -74,6 +77,36 @@ void split_at_blanks(std::string_view line, std::vector<std::string_view>& field
     fields.push_back(line.substr(begin, end - begin));
     begin = end;
   }
+}
+
+namespace {
+
+constexpr std::size_t kFirstLines = 3;
+
+}  // namespace
+
+void BadLines::add(std::string_view position, std::string_view why) {
+  ++bad;
+  if (first.size() < kFirstLines) first.push_back(fmt::format("{} {}", position, why));
+}
+
+void BadLines::append(BadLines const& later) {
+  bad += later.bad;
+  lines += later.lines;
+  for (std::string const& line : later.first) {
+    if (first.size() < kFirstLines) first.push_back(line);
+  }
+}
+
+void BadLines::report(std::filesystem::path const& path, double share_max, std::string_view line_is,
+                      std::string_view setting, std::vector<std::string>& notices) const {
+  if (bad == 0) return;
+  std::string const what = fmt::format("{} of {} in {}: {}{}", with_count(bad, "bad line"), lines, path.string(),
+                                       fmt::join(first, ", "), bad > first.size() ? ", ..." : "");
+  GPUPS_REQUIRE(static_cast<double>(bad) <= share_max * static_cast<double>(lines),
+                "{} (a line is {}, separated by tabs): correct the lines, or allow a share of bad lines with {}", what,
+                line_is, setting);
+  notices.push_back("skipped " + what);
 }
 
 }  // namespace gpups::trainer

@@ -7,7 +7,7 @@
 
 #include "kernels/base/assert.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/placement/bisect.hpp"
+#include "trainer/placement/bisection.hpp"
 #include "trainer/placement/weighted_graph.hpp"
 
 namespace gpups::trainer {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/placement/bigraph.hpp"
+#include "trainer/placement/weighted_graph.hpp"
 
 namespace gpups::trainer {
 

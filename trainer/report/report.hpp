@@ -19,4 +19,10 @@ std::string page_of_folder(std::filesystem::path const& folder);
 // Error if the folder has no run, or if the file cannot be written.
 std::filesystem::path write_report(std::filesystem::path const& folder, std::filesystem::path const& file);
 
+// The style of a report: colors for light and dark pages, and for paper.
+
+// CSS. The colors of series can be distinguished with any kind of color blindness (M. Okabe and K. Ito, Color
+// Universal Design); on dark pages they are lighter.
+extern char const* const kPageStyle;
+
 }  // namespace gpups::trainer::report

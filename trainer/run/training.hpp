@@ -8,7 +8,6 @@
 #include "trainer/accounts/metrics.hpp"
 #include "trainer/accounts/stage_times.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/base/stopwatch.hpp"
 #include "trainer/placement/trace_writer.hpp"
 #include "trainer/run/train.hpp"
 #include "trainer/saved/run_folder.hpp"

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "kernels/base/assert.hpp"
 #include "kernels/base/check.hpp"
 #include "trainer/saved/run_folder.hpp"
 
@@ -55,6 +57,39 @@ SavedModel open_model(fs::path const& run, std::vector<SettingOverride> const& o
   }
   model->saved.config = now;
   return std::move(*model);
+}
+
+namespace {
+
+Session session_of(SavedModel const& model, Data const& data) {
+  SavedState const& saved = model.saved;
+  require_same_run(saved, saved.config, data.digest(), model.checkpoint);
+  Session session =
+      open_session(saved.config, data, Group::alone(), {saved.state.microbatches, saved.state.schedule_steps});
+  wait_restore(session, model.checkpoint);
+  return session;
+}
+
+}  // namespace
+
+RestoredModel::RestoredModel(SavedModel const& model, Data const& data) : session_(session_of(model, data)) {}
+
+bool is_word2vec(ModelFormat format) {
+  return format == ModelFormat::kWord2vec || format == ModelFormat::kWord2vecBinary;
+}
+
+ExportFormat array_format(ModelFormat format) {
+  GPUPS_ASSERT(!is_word2vec(format));
+  return format == ModelFormat::kNpy ? ExportFormat::kNpy : ExportFormat::kFlat;
+}
+
+std::string description_of(SavedModel const& model) {
+  Config const& config = model.saved.config;
+  nlohmann::ordered_json const json{{"model", config.model.name},
+                                    {"steps", model.saved.state.clock},
+                                    {"dim", config.model.dim},
+                                    {"configuration", resolved(config)}};
+  return json.dump(1) + "\n";
 }
 
 }  // namespace gpups::trainer

@@ -4,11 +4,14 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gpups/gpups.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/saved/trainer_state.hpp"
+#include "trainer/step/session.hpp"
 
 namespace gpups::trainer {
 
@@ -31,5 +34,26 @@ std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run, Ta
 // settings that do not change the model, for instance run.device; train.keep_best = false opens the latest. Throws
 // Error if there is no checkpoint, or if a setting changes the model.
 SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides, TaskKinds kinds);
+
+// A trained model with its rows on this rank alone, for what other programs and users get from it.
+
+class RestoredModel {
+ public:
+  // Creates the task and the store, and loads the checkpoint. `data` must outlive this object. Throws Error if the data
+  // is not that of the run. Blocks.
+  RestoredModel(SavedModel const& model, Data const& data);
+
+  Store& store() { return session_.store; }
+
+ private:
+  Session session_;
+};
+
+// Returns whether a file of this format has vectors and names, and nothing else.
+bool is_word2vec(ModelFormat format);
+// Returns the format of arrays. REQUIRES: !is_word2vec(format).
+ExportFormat array_format(ModelFormat format);
+// Returns the text of model.json: what the rows belong to, and the whole configuration.
+std::string description_of(SavedModel const& model);
 
 }  // namespace gpups::trainer

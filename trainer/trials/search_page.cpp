@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "trainer/report/page_style.hpp"
 #include "trainer/report/plots.hpp"
+#include "trainer/report/report.hpp"
 #include "trainer/report/svg.hpp"
 
 namespace gpups::trainer {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/accounts/traffic_report.hpp"
+#include "trainer/accounts/metrics.hpp"
 
 namespace gpups::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An epoch visits every sample once, and any part of its order can be computed directly.
-#include "trainer/step/epoch_order.hpp"
+#include "trainer/step/batch_sampler.hpp"
 
 #include <gtest/gtest.h>
 

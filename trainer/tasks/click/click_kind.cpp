@@ -7,7 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/config/table_settings.hpp"
-#include "trainer/saved/restored_model.hpp"
+#include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 #include "trainer/tasks/click/saved_clicks.hpp"

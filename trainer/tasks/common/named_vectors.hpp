@@ -6,7 +6,7 @@
 
 #include "gpups/array.hpp"
 #include "trainer/input/dictionary.hpp"
-#include "trainer/saved/restored_model.hpp"
+#include "trainer/saved/saved_model.hpp"
 
 namespace gpups::trainer {
 

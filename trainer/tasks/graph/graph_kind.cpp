@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "trainer/base/atomic_folder.hpp"
-#include "trainer/saved/restored_model.hpp"
+#include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/graph_task.hpp"
 #include "trainer/tasks/graph/model.hpp"

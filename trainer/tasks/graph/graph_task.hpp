@@ -10,7 +10,6 @@
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/graph/dataset.hpp"
 #include "trainer/tasks/graph/model.hpp"
-#include "trainer/tasks/graph/query_set.hpp"
 
 namespace gpups::trainer {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/interactions/ials_task.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "kernels/factor/gramian.hpp"
 #include "kernels/factor/solve_rows.hpp"
@@ -12,6 +14,15 @@
 #include "trainer/tasks/interactions/interaction_kind.hpp"
 
 namespace gpups::trainer {
+
+Interactions IalsSamples::transposed(InteractionSet const& set) {
+  std::vector<Interaction> pairs;
+  pairs.reserve(set.train.size());
+  for (Interaction const& pair : set.train.pairs()) pairs.push_back({pair.item, pair.user});
+  std::stable_sort(pairs.begin(), pairs.end(), [](auto const& a, auto const& b) { return a.user < b.user; });
+  return {std::move(pairs), set.known_items};
+}
+
 namespace {
 
 constexpr std::size_t kRowsTogether = 8 * kernels::kGramianRows;  // for any number of ranks

@@ -9,7 +9,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/score/dot_rows.hpp"
-#include "trainer/saved/restored_model.hpp"
+#include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"

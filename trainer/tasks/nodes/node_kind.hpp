@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "trainer/config/task_kind.hpp"
-#include "trainer/tasks/words/skip_gram_settings.hpp"
+#include "trainer/tasks/words/skip_gram_task.hpp"
 
 namespace gpups::trainer {
 

@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "kernels/base/check.hpp"
-#include "trainer/input/bad_lines.hpp"
 #include "trainer/input/line_reader.hpp"
 
 namespace gpups::trainer {

@@ -9,7 +9,6 @@
 
 #include "kernels/factor/rating_errors.hpp"
 #include "kernels/factor/split_biases.hpp"
-#include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {

@@ -9,7 +9,6 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/atomic_folder.hpp"
 #include "trainer/input/line_reader.hpp"
-#include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks/graph/query_set.hpp"
+#include "trainer/tasks/graph/dataset.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "trainer/tasks/interactions/ials_samples.hpp"
+#include "trainer/tasks/interactions/ials_task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -6,9 +6,8 @@
 #include <map>
 #include <tuple>
 
-#include "trainer/tasks/ratings/factor_tables.hpp"
+#include "trainer/tasks/ratings/rating_data.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
-#include "trainer/tasks/ratings/rating_task.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer {

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "kernels/base/check.hpp"
-#include "trainer/base/stopwatch.hpp"
+#include "trainer/accounts/stage_times.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
 #include "trainer/tasks/click/sample_file.hpp"

@@ -9,7 +9,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/bad_lines.hpp"
+#include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/text/text_chunks.hpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trainer/input/bad_lines.hpp"
+#include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/click/layout.hpp"
 #include "trainer/tasks/click/samples.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/bad_lines.hpp"
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 

@@ -6,6 +6,12 @@
 
 namespace gpups::tools {
 
+// The command search: trains with drawn settings, gives the better ones more time, and prints a table.
+
+// Runs or resumes a search, and prints its table. If a signal stops it, saves the trials that run. Throws Error for an
+// invalid configuration, and if every trial failed.
+void run_search(CommandLine const& line);
+
 // Runs or resumes a benchmark, and prints its table. Throws Error for an invalid configuration, missing data, and if a
 // run fails.
 void run_bench(CommandLine const& line);
