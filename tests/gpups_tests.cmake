@@ -35,7 +35,7 @@ if(GPUPS_UNITY)
   file(CONFIGURE OUTPUT headers.cpp CONTENT "")
   add_executable(gpups_test_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
   gpups_test_target(gpups_test_headers)
-  target_precompile_headers(gpups_test_headers PRIVATE headers.hpp)
+  target_precompile_headers(gpups_test_headers PRIVATE [["tests/headers.hpp"]])  # relative, as in cmake/unity.cmake
 endif()
 
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
