@@ -3,14 +3,15 @@
 # parsed once for all of them. This takes about half the time. Each source compiles alone too, with only what it
 # includes, and kernels always do.
 set(GPUPS_UNITY_SOURCES 12)
+set(GPUPS_UNITY_TESTS 4)  # of a test program, from several folders
 set(GPUPS_PARSED_ONCE <algorithm> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map> <memory>
   <mutex> <optional> <set> <span> <string> <thread> <utility> <vector> <fmt/format.h>)
 
-# gpups_unite(target size PATHS path...): compiles sources of the target together, up to `size` of one folder at a time.
-# Paths are relative to the project, also in the files that include them. CMake's own UNITY_BUILD includes absolute
-# paths, so that a clone in another folder would find nothing in the compiler cache.
+# gpups_unite(target size [FOLDERS] PATHS path...): compiles `size` sources of the target together; with FOLDERS, only
+# sources of the same folder. Paths are relative to the project, also in the files that include them. CMake's own
+# UNITY_BUILD includes absolute paths, so that a clone in another folder would find nothing in the compiler cache.
 function(gpups_unite target size)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "PATHS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "FOLDERS" "" "PATHS")
   list(SORT arg_PATHS)
   set(units "")
   foreach(path IN LISTS arg_PATHS)
@@ -18,8 +19,11 @@ function(gpups_unite target size)
     if(alone)
       continue()  # it has flags of its own
     endif()
-    cmake_path(GET path PARENT_PATH name)
-    string(REPLACE "/" "_" name ${name})
+    set(name unit)
+    if(arg_FOLDERS)
+      cmake_path(GET path PARENT_PATH name)
+      string(REPLACE "/" "_" name ${name})
+    endif()
     if(NOT DEFINED count_${name})
       set(count_${name} 0)
     endif()
@@ -61,7 +65,7 @@ function(gpups_unity target)
   endif()
   gpups_paths(paths ${target})
   list(FILTER paths INCLUDE REGEX "^(comm|cache|trainer|tools)/.*\\.cpp$")  # others are generated, or kernels
-  gpups_unite(${target} ${GPUPS_UNITY_SOURCES} PATHS ${paths})
+  gpups_unite(${target} ${GPUPS_UNITY_SOURCES} FOLDERS PATHS ${paths})
   list(TRANSFORM GPUPS_PARSED_ONCE REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>" OUTPUT_VARIABLE headers)
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()

@@ -14,7 +14,7 @@
 #include "trainer/run/export_run.hpp"
 #include "trainer/run/saved_run.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::keep_best_test {
 namespace {
 
 using test::expect_error;
@@ -140,4 +140,4 @@ TEST_F(KeepBest, CanBeTurnedOff) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::keep_best_test

@@ -15,7 +15,7 @@
 #include "trainer/tasks/click/click_settings.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_config_test {
 namespace {
 
 using test::expect_error;
@@ -381,4 +381,4 @@ TEST(Tasks, EveryReaderAndModelHasOneKind) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_config_test

@@ -11,7 +11,7 @@
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/ranking_filter.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::ranking_test {
 namespace {
 
 TEST(RankingFilter, ContainsAnswersOfAllSplits) {
@@ -77,4 +77,4 @@ TEST(Nearest, UnknownNameErrorSuggestsSimilarName) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::ranking_test

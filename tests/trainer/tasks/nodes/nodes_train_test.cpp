@@ -12,7 +12,7 @@
 #include "trainer/run/export_run.hpp"
 #include "trainer/run/saved_run.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::nodes_train_test {
 namespace {
 
 using test::expect_error;
@@ -147,4 +147,4 @@ TEST_F(NodesTrainTest, ExportsFilesOfWord2vec) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::nodes_train_test

@@ -11,7 +11,7 @@
 #include "trainer/tasks/ratings/rating_task.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::rating_step_test {
 namespace {
 
 using Factors = std::map<std::uint64_t, std::vector<double>>;  // by key
@@ -123,4 +123,4 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::rating_step_test

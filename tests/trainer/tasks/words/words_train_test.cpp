@@ -12,7 +12,7 @@
 #include "trainer/tasks/task_kinds.hpp"
 #include "trainer/tasks/words/word_task.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::words_train_test {
 namespace {
 
 using test::expect_error;
@@ -223,4 +223,4 @@ TEST_F(WordsTrainTest, ReportsTheDataItRead) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::words_train_test
