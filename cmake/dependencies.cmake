@@ -45,8 +45,8 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
     endif()
   endif()
   set(CMAKE_CUDA_ARCHITECTURES ${GPUPS_CUDA_ARCHITECTURES})
-  if(GPUPS_EMULATED)  # reads PTX, and takes the place of the CUDA runtime
-    set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
+  if(GPUPS_EMULATED)  # reads PTX, and takes the place of the CUDA runtime; machine code is made for its report
+    set(CMAKE_CUDA_ARCHITECTURES 90)
     set(CMAKE_CUDA_RUNTIME_LIBRARY None)
   endif()
   if(CMAKE_CUDA_COMPILER)
@@ -70,6 +70,10 @@ if(GPUPS_EMULATED)  # needs the header; the emulator has the functions
     set(GPUPS_HAS_NCCL ON)
     add_library(nccl::nccl INTERFACE IMPORTED)
     target_include_directories(nccl::nccl INTERFACE ${NCCL_INCLUDE})
+    find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})  # for programs with GPUPS_REAL_CUDA
+    if(NCCL_LIBRARY)
+      target_link_libraries(nccl::nccl INTERFACE $<$<BOOL:$<TARGET_PROPERTY:GPUPS_REAL_CUDA>>:${NCCL_LIBRARY}>)
+    endif()
   else()
     message(WARNING "nccl.h was not found, so no test of NCCL is built: install the header of NCCL")
   endif()

@@ -41,14 +41,16 @@ if(GPUPS_SANITIZE)
   endif()
 endif()
 # Clones share the cache of ccache: paths in the project are cached as relative paths. Each kind of machine has a
-# separate part of the cache, since "native" has another meaning on each.
+# separate part of the cache, since "native" has another meaning on each. Code with a precompiled header is cached only
+# with this sloppiness, since ccache does not see the macros of the header. With CCACHE_DEPEND, ccache compares the
+# files that the compiler lists as included; otherwise it would also run the preprocessor before each compilation.
 find_program(GPUPS_CCACHE ccache)
 if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${GPUPS_HOST_MARCH} -Q --help=target
     OUTPUT_VARIABLE machine ERROR_VARIABLE machine_unknown)
   string(MD5 machine "${machine}")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    CCACHE_NAMESPACE=gpups-${machine} ${GPUPS_CCACHE})
+    CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NAMESPACE=gpups-${machine} ${GPUPS_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 # ptxas reports registers and spills of each kernel; the launcher writes the report to a file beside the object.

@@ -1,15 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-# gpups_unity(target): with GPUPS_UNITY, a dozen sources of a folder are compiled together, and the headers of the
-# standard library are parsed once for all of them. This takes about half the time. Each source compiles alone too, with
-# only what it includes, and kernels always do.
+# With GPUPS_UNITY, a dozen sources of a folder are compiled together, and the headers of the standard library are
+# parsed once for all of them. This takes about half the time. Each source compiles alone too, with only what it
+# includes, and kernels always do.
 set(GPUPS_UNITY_SOURCES 12)
+set(GPUPS_UNITY_TESTS 4)  # of a test program, from several folders
 set(GPUPS_PARSED_ONCE <algorithm> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map> <memory>
   <mutex> <optional> <set> <span> <string> <thread> <utility> <vector> <fmt/format.h>)
 
-function(gpups_unity target)
-  if(NOT GPUPS_UNITY)
-    return()
-  endif()
+# gpups_unite(target size [FOLDERS] PATHS path...): compiles `size` sources of the target together; with FOLDERS, only
+# sources of the same folder. Paths are relative to the project, also in the files that include them. CMake's own
+# UNITY_BUILD includes absolute paths, so that a clone in another folder would find nothing in the compiler cache.
+function(gpups_unite target size)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "FOLDERS" "" "PATHS")
+  list(SORT arg_PATHS)
+  set(units "")
+  foreach(path IN LISTS arg_PATHS)
+    get_source_file_property(alone ${PROJECT_SOURCE_DIR}/${path} TARGET_DIRECTORY ${target} SKIP_PRECOMPILE_HEADERS)
+    if(alone)
+      continue()  # it has flags of its own
+    endif()
+    set(name unit)
+    if(arg_FOLDERS)
+      cmake_path(GET path PARENT_PATH name)
+      string(REPLACE "/" "_" name ${name})
+    endif()
+    if(NOT DEFINED count_${name})
+      set(count_${name} 0)
+    endif()
+    math(EXPR number "${count_${name}} / ${size}")
+    math(EXPR count_${name} "${count_${name}} + 1")
+    set(unit ${name}_${number})
+    list(APPEND units ${unit})
+    string(APPEND text_${unit} "#include \"${path}\"\n")
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/${path} TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY ON)
+  endforeach()
+  list(REMOVE_DUPLICATES units)
+  foreach(unit IN LISTS units)
+    set(source ${PROJECT_BINARY_DIR}/unity/${target}/${unit}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text_${unit}}" @ONLY)
+    target_sources(${target} PRIVATE ${source})
+  endforeach()
+  # Types of unnamed namespaces are still not visible in other objects.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# gpups_paths(result target): the target's sources, as paths relative to the project; generated ones begin with "..".
+function(gpups_paths result target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(TRANSFORM sources STRIP)
@@ -19,24 +55,17 @@ function(gpups_unity target)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
     list(APPEND paths ${source})
   endforeach()
-  list(SORT paths)
-  foreach(path IN LISTS paths)
-    if(NOT path MATCHES "^(comm|cache|trainer|tools)/")  # generated, or a kernel
-      continue()
-    endif()
-    cmake_path(GET path PARENT_PATH name)
-    string(REPLACE "/" "_" name ${name})
-    if(NOT DEFINED count_${name})
-      set(count_${name} 0)
-    endif()
-    math(EXPR group "${count_${name}} / ${GPUPS_UNITY_SOURCES}")
-    math(EXPR count_${name} "${count_${name}} + 1")
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/${path} TARGET_DIRECTORY ${target}
-      PROPERTIES UNITY_GROUP ${name}_${group})
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set(${result} ${paths} PARENT_SCOPE)
+endfunction()
+
+# gpups_unity(target): with GPUPS_UNITY, unites the host sources of the target that are no kernels.
+function(gpups_unity target)
+  if(NOT GPUPS_UNITY)
+    return()
+  endif()
+  gpups_paths(paths ${target})
+  list(FILTER paths INCLUDE REGEX "^(comm|cache|trainer|tools)/.*\\.cpp$")  # others are generated, or kernels
+  gpups_unite(${target} ${GPUPS_UNITY_SOURCES} FOLDERS PATHS ${paths})
   list(TRANSFORM GPUPS_PARSED_ONCE REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>" OUTPUT_VARIABLE headers)
   target_precompile_headers(${target} PRIVATE ${headers})
-  # In a unity build, types of anonymous namespaces are still not visible in other objects.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()

@@ -35,7 +35,7 @@ if(GPUPS_UNITY)
   file(CONFIGURE OUTPUT headers.cpp CONTENT "")
   add_executable(gpups_test_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
   gpups_test_target(gpups_test_headers)
-  target_precompile_headers(gpups_test_headers PRIVATE headers.hpp)
+  target_precompile_headers(gpups_test_headers PRIVATE [["tests/headers.hpp"]])  # relative, as in cmake/unity.cmake
 endif()
 
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
@@ -52,6 +52,9 @@ function(gpups_tests name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   gpups_test_target(${name} ${arg_LIBRARIES})
   if(GPUPS_UNITY)
+    gpups_paths(paths ${name})
+    list(FILTER paths INCLUDE REGEX "\\.cpp$")
+    gpups_unite(${name} ${GPUPS_UNITY_TESTS} PATHS ${paths})
     target_precompile_headers(${name} REUSE_FROM gpups_test_headers)
   endif()
   if(NOT arg_SHARDS)

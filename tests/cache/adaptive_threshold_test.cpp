@@ -11,7 +11,7 @@
 
 #include "tests/support/inputs.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::adaptive_threshold_test {
 namespace {
 
 constexpr float kNoEnvelope = 1e30F;
@@ -117,4 +117,4 @@ TEST(AdaptiveThreshold, ContinuesFromRestoredState) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::adaptive_threshold_test

@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::admission_test {
 namespace {
 
 std::vector<Group> group_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
@@ -271,4 +271,4 @@ TEST(Admission, RejectsCheckpointOfFormat1) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::admission_test

@@ -8,7 +8,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::argument_memory_test {
 namespace {
 
 constexpr std::size_t kDim = 3;
@@ -130,4 +130,4 @@ TEST(NullArguments, RejectedByCopies) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::argument_memory_test

@@ -9,7 +9,7 @@
 #include "kernels/base/hash.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::batch_pattern_test {
 namespace {
 
 constexpr std::int64_t kBatches = 3, kEpochs = 4;
@@ -135,4 +135,4 @@ TEST(BatchPattern, RejectsMisuse) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::batch_pattern_test

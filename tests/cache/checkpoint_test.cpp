@@ -8,7 +8,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/cache/value_dependent_step.hpp"
 
-namespace gpups::test {
+namespace gpups::test::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -219,4 +219,4 @@ TEST_F(Checkpoint, ReportsFolderThatCannotBeCreated) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::checkpoint_test

@@ -7,7 +7,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::erase_expire_test {
 namespace {
 
 std::vector<Group> group_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
@@ -257,4 +257,4 @@ TEST_P(EraseExpireRanks, HashEqualsOneRank) {
 INSTANTIATE_TEST_SUITE_P(Threads, EraseExpireRanks, testing::Values(1, 2, 3, 4));
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::erase_expire_test

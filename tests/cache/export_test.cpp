@@ -13,7 +13,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::export_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ TEST(Export, ReportsPartThatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::export_test

@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::extreme_options_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -339,4 +339,4 @@ TEST(ExtremeOptions, BlobNamesMustBeUnique) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::extreme_options_test

@@ -22,7 +22,7 @@ extern "C" char const* __asan_default_options() { return "allocator_may_return_n
 extern "C" char const* __tsan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT: its name
 #endif
 
-namespace gpups::cache {
+namespace gpups::cache::find_or_insert_rows_test {
 namespace {
 
 using test::Random;
@@ -195,4 +195,4 @@ TEST_P(Resolve, ErrorNamesTableWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::find_or_insert_rows_test

@@ -2,10 +2,8 @@
 // Gradients that a filter has delayed, and the bytes that they take when they are flushed.
 #include "tests/cache/residuals_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::residuals::flushed_residuals_test {
 namespace {
-
-using namespace residuals;
 
 // Small gradients after large ones are delayed and then flushed with their keys. Sent bytes plus saved bytes are still
 // the uncompressed bytes, each counted once.
@@ -94,4 +92,4 @@ TEST(FlushedResiduals, KeysAreSentAsDictionarySlots) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::residuals::flushed_residuals_test

@@ -13,7 +13,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::fp16_values_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -373,4 +373,4 @@ TEST(Fp16Values, RejectsValuesBeyondRange) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::fp16_values_test

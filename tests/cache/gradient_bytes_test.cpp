@@ -6,7 +6,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/gradient_bytes.hpp"
 
-namespace gpups::test {
+namespace gpups::test::gradient_bytes_test {
 namespace {
 
 TEST(GradientBytes, KnownKeysTakeAtMostTwoBytes) {
@@ -100,4 +100,4 @@ TEST(GradientBytes, RejectsTooLargeDictionary) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::gradient_bytes_test

@@ -2,7 +2,7 @@
 // A peer that sends invalid lists of keys or invalid gradients: unknown slots, duplicate keys, impossible sizes.
 #include "tests/support/hostile_peer.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_keys_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -118,4 +118,4 @@ TEST_F(HostileKeys, RejectsRowsOfWrongLength) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_keys_test

@@ -6,7 +6,7 @@
 
 #include "comm/peer_text.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_peer_test {
 namespace {
 
 // -- sizes and fields --
@@ -208,4 +208,4 @@ TEST_F(HostilePeer, SanitizesErrorTextOfPeer) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_peer_test

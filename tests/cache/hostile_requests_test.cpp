@@ -9,7 +9,7 @@
 #include "tests/support/hostile_peer.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_requests_test {
 namespace {
 
 // -- replies --
@@ -238,4 +238,4 @@ TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_requests_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/hostile_peer.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_residuals_test {
 namespace {
 
 // A store whose table has residuals, and whose peer sends one message at the end of the first step.
@@ -83,4 +83,4 @@ TEST_F(HostileResiduals, RejectsUnrequestedValues) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_residuals_test

@@ -2,7 +2,7 @@
 // A home that sends invalid routes and forwards, and requests that move rows at a wrong time.
 #include "tests/support/hostile_peer.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_routes_test {
 namespace {
 
 // The peer ends step 0, and its values of step 1 come with these routes and forwards.
@@ -172,4 +172,4 @@ TEST_F(HostileHome, RejectsRequestsThatMoveRowsAtAWrongTime) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_routes_test

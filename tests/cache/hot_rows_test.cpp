@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpups::cache {
+namespace gpups::cache::hot_rows_test {
 namespace {
 
 // Returns keys 0, 1, ... with these numbers of uses, by two ranks where there are several.
@@ -53,4 +53,4 @@ TEST(HotRows, PreferLowTablesAndKeysAmongEquals) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::hot_rows_test

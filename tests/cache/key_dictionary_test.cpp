@@ -11,7 +11,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::key_dictionary_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -256,4 +256,4 @@ TEST(KeyDictionary, AnyBytesGiveListOrError) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::key_dictionary_test

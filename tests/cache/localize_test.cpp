@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::localize_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -336,4 +336,4 @@ TEST(Localize, RejectsMisuse) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::localize_test

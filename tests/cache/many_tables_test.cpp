@@ -9,7 +9,7 @@
 #include "gpups/store.hpp"
 #include "tests/cache/cluster.hpp"
 
-namespace gpups::test {
+namespace gpups::test::many_tables_test {
 namespace {
 
 // Trains with batches of 40 tables. Tables and ranks share keys, some tables have no keys in a step, one table has two
@@ -116,4 +116,4 @@ TEST(ManyTables, WaitsDoNotGrowWithTablesOrRanks) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::many_tables_test

@@ -8,7 +8,7 @@
 
 #include "gpups/gpups.hpp"
 
-namespace gpups::test {
+namespace gpups::test::memory_of_batches_test {
 namespace {
 
 constexpr int kRanks = 2;
@@ -66,4 +66,4 @@ TEST(MemoryOfBatches, HasKeysAheadAndAfterTheirSteps) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::memory_of_batches_test

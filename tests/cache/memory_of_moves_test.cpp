@@ -9,7 +9,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/allocated_bytes.hpp"
 
-namespace gpups::test {
+namespace gpups::test::memory_of_moves_test {
 namespace {
 
 constexpr int kRanks = 4;
@@ -73,4 +73,4 @@ TEST(MemoryOfMoves, DoesNotGrowWithSteps) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::memory_of_moves_test

@@ -11,7 +11,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/allocated_bytes.hpp"
 
-namespace gpups::test {
+namespace gpups::test::memory_of_ranks_test {
 namespace {
 
 constexpr std::size_t kDim = 8;
@@ -133,4 +133,4 @@ TEST(MemoryOfRanks, LongAllreduceUsesOneRank) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::memory_of_ranks_test

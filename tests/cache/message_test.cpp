@@ -9,7 +9,7 @@
 #include "comm/progress/channel.hpp"
 #include "comm/wire.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::message_test {
 namespace {
 
 // Returns one message of each layout, with all of its fields.
@@ -121,4 +121,4 @@ TEST(Tags, DifferBySectionNumberAndPart) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::message_test

@@ -13,7 +13,7 @@
 #include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::moving_rows_test {
 namespace {
 
 constexpr std::int64_t kLookahead = 5;
@@ -224,4 +224,4 @@ TEST(MovingRows, RowsOfTablesWithCompressionStay) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::moving_rows_test

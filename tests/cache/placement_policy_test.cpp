@@ -13,7 +13,7 @@
 #include "cache/placement/key_uses.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::placement_policy_test {
 namespace {
 
 constexpr RowBytes kSmallState{.read = 256, .update = 256, .move = 268};
@@ -214,4 +214,4 @@ TEST(PlacementPolicies, HaveNames) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::placement_policy_test

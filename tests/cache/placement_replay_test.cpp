@@ -13,7 +13,7 @@
 #include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::placement_replay_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -160,4 +160,4 @@ TEST(PlacementReplay, KnowsTheBatchesThatHomesKnow) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::placement_replay_test

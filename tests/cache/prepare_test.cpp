@@ -12,7 +12,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::prepare_test {
 namespace {
 
 using test::expect_error;
@@ -128,4 +128,4 @@ TEST(Prepare, AcceptsEmptyBatchesAndParts) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::prepare_test

@@ -15,7 +15,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::test {
+namespace gpups::test::random_staleness_test {
 namespace {
 
 // Each rank trains on batches of a few keys. What a read may be follows from the uses of earlier steps.
@@ -215,4 +215,4 @@ TEST(RandomStaleness, StaticOwnersHaveTheSameBitsOnEveryNetwork) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::random_staleness_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpups::cache {
+namespace gpups::cache::replica_leases_test {
 namespace {
 
 constexpr std::int64_t kStaleness = 3;
@@ -172,4 +172,4 @@ TEST(ReplicaLeases, EndWhenRowsChange) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::replica_leases_test

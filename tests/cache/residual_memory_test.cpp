@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::residual_memory_test {
 namespace {
 
 constexpr std::size_t kDim = 32;
@@ -144,4 +144,4 @@ TEST(ResidualMemory, AllocationErrorSuggestsRemedies) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::residual_memory_test

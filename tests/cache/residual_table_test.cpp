@@ -14,7 +14,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::residual_table_test {
 namespace {
 
 constexpr std::size_t kDim = 70, kRowsMax = 90, kRowsOfPart = 40;
@@ -129,4 +129,4 @@ TEST(ResidualTable, CapacityBoundsMemory) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::residual_table_test

@@ -3,10 +3,8 @@
 // that is held, and the sent bytes follow the density and the codec.
 #include "tests/cache/residuals_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::residuals::residuals_test {
 namespace {
-
-using namespace residuals;
 
 TEST(GradientResiduals, FlushSendsAllWithNextStep) {
   RowCompression const gradient_compression{.codec = RowCodec::kInt4, .filter = {.age_max = 1000, .density = 0}};
@@ -190,4 +188,4 @@ TEST(GradientResiduals, RejectsInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::residuals::residuals_test

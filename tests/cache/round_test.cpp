@@ -6,7 +6,7 @@
 
 #include "gpups/error.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::round_test {
 namespace {
 
 Message header(MessageKind kind, std::int64_t clock, std::uint64_t samples = 1, std::string error = {}) {
@@ -135,4 +135,4 @@ TEST(Round, NextInIsFirstStepNotYetSent) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::round_test

@@ -10,7 +10,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::cache {
+namespace gpups::cache::row_mirror_test {
 namespace {
 
 constexpr std::size_t kDim = 32, kRowsMax = 90, kRowsOfStep = 40;
@@ -82,4 +82,4 @@ TEST(RowMirror, KeepsAllRowsOfOneStep) {
 }
 
 }  // namespace
-}  // namespace gpups::cache
+}  // namespace gpups::cache::row_mirror_test

@@ -10,7 +10,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::saved_mirrors_test {
 namespace {
 
 constexpr int kRanks = 3, kSteps = 24, kSaved = 11;
@@ -185,4 +185,4 @@ INSTANTIATE_TEST_SUITE_P(
                    .dictionary_keys = 200}));
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::saved_mirrors_test

@@ -3,10 +3,8 @@
 #include "tests/cache/residuals_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::residuals::saved_residuals_test {
 namespace {
-
-using namespace residuals;
 
 // A run that is saved after some steps and resumed on another number of ranks.
 struct Halves {
@@ -158,4 +156,4 @@ TEST(GradientResiduals, ErasedAndExpiredRowsStayRemoved) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::residuals::saved_residuals_test

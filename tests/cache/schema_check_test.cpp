@@ -10,7 +10,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/hostile_peer.hpp"
 
-namespace gpups::test {
+namespace gpups::test::schema_check_test {
 namespace {
 
 // Returns the error of each rank's barrier if rank 1 has other tables; empty if there is no error.
@@ -122,4 +122,4 @@ TEST_F(HostilePeer, RejectsTruncatedSchema) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::schema_check_test

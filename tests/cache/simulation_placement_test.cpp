@@ -23,7 +23,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::simulation_placement_test {
 namespace {
 
 constexpr std::uint32_t kTables = 2;
@@ -311,4 +311,4 @@ TEST(PlacementSimulation, LossyCodecsGiveTheSameBitsOnAnyNetwork) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::simulation_placement_test

@@ -3,10 +3,8 @@
 // limit of rows or rejected steps.
 #include "tests/cache/residuals_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::residuals::simulation_residuals_test {
 namespace {
-
-using namespace residuals;
 
 std::vector<RowCompression> transfers() {
   std::vector<RowCompression> all;
@@ -48,4 +46,4 @@ TEST(GradientResiduals, NoGradientIsLost) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::residuals::simulation_residuals_test

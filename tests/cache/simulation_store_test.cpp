@@ -11,7 +11,7 @@
 #include "tests/cache/cluster.hpp"
 #include "tests/support/environment.hpp"
 
-namespace gpups::test {
+namespace gpups::test::simulation_store_test {
 namespace {
 
 Workload workload_of(std::uint64_t seed) {
@@ -55,4 +55,4 @@ TEST(StoreSimulation, EverySeedMatchesOneRank) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::simulation_store_test

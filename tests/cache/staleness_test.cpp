@@ -13,7 +13,7 @@
 #include "tests/cache/value_dependent_step.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::staleness_test {
 namespace {
 
 TEST(Staleness, ReplicaIsReadForSStepsAndThenRefreshed) {
@@ -252,4 +252,4 @@ TEST(Staleness, ErasedRowsHaveNoGradientsThatWait) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::staleness_test

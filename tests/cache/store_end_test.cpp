@@ -12,7 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::store_end_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -218,4 +218,4 @@ TEST(StoreEnd, GroupRejectsSecondStore) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::store_end_test

@@ -13,7 +13,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::store_misuse_test {
 namespace {
 
 constexpr std::size_t kDim = 4;
@@ -344,4 +344,4 @@ TEST_P(SourceIndices, RejectsIndicesBeyondSources) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::store_misuse_test

@@ -10,7 +10,7 @@
 #include "tests/cache/cluster.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::store_test {
 namespace {
 
 std::vector<Key> keys_of(std::initializer_list<std::uint64_t> numbers) {
@@ -390,4 +390,4 @@ TEST_P(StoreRanks, HashEqualsOneRank) {
 INSTANTIATE_TEST_SUITE_P(Threads, StoreRanks, testing::Values(1, 2, 3, 4, 8));
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::store_test

@@ -11,7 +11,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::thrown_by_ranks_test {
 namespace {
 
 enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundInFlight, kAllreduceInFlight, kInScan };
@@ -93,4 +93,4 @@ TEST(ThrownByRanks, RejectsEmptyFunction) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::thrown_by_ranks_test

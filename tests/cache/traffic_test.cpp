@@ -12,7 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "trainer/accounts/metrics.hpp"
 
-namespace gpups::test {
+namespace gpups::test::traffic_test {
 namespace {
 
 constexpr std::uint64_t TrafficByKind::*kKinds[] = {
@@ -266,4 +266,4 @@ TEST(StreamStats, CountWorkOfTheStoresStreams) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::traffic_test

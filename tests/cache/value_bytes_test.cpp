@@ -8,7 +8,7 @@
 
 #include "gpups/gpups.hpp"
 
-namespace gpups::test {
+namespace gpups::test::value_bytes_test {
 namespace {
 
 struct Sent {
@@ -86,4 +86,4 @@ TEST(ValueBytes, RowsWithInitialValuesAreNotSent) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::value_bytes_test

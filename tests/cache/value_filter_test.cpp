@@ -12,7 +12,7 @@
 
 #include "gpups/gpups.hpp"
 
-namespace gpups::test {
+namespace gpups::test::value_filter_test {
 namespace {
 
 constexpr std::size_t kDim = 40, kKeys = 30;
@@ -182,4 +182,4 @@ TEST(RefreshCompression, FlushSendsAllDelayedChanges) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::value_filter_test

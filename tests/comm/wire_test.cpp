@@ -9,7 +9,7 @@
 #include "comm/peer_text.hpp"
 #include "gpups/types.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::wire_test {
 namespace {
 
 std::string sample() {
@@ -95,4 +95,4 @@ TEST(PeerText, CutsBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::wire_test

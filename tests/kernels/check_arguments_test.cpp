@@ -14,7 +14,7 @@
 #include "kernels/rows/row_storage.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::check_arguments_test {
 namespace {
 
 class CheckArguments : public test::OnDevice {};
@@ -71,4 +71,4 @@ TEST(LargestKept, IsLargestFloatThatRoundsToFinite) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::check_arguments_test

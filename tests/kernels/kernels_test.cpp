@@ -6,7 +6,7 @@
 #include "tests/support/cases.hpp"
 #include "tests/support/environment.hpp"
 
-namespace gpups::test {
+namespace gpups::test::kernels_test {
 namespace {
 
 constexpr CaseSize kSizes[] = {{0, 3}, {1, 1}, {5, 3}, {130, 100}, {1000, 17}, {9000, 8}, {20000, 4}, {700, 300}};
@@ -56,4 +56,4 @@ INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(kernel_cases().begin(),
                          [](auto const& chosen) { return std::string(chosen.param.name); });
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::kernels_test

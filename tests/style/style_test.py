@@ -3,9 +3,11 @@
 """Tests of the style checks: they report problems, and accept text without problems."""
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import alone  # noqa: E402
 import containers  # noqa: E402
 import layers  # noqa: E402
 import words  # noqa: E402
@@ -154,6 +156,25 @@ class Containers(unittest.TestCase):
                             ("FROM a AS b\nFROM c\nCOPY not_there x\nUSER me\n", 1),
                             ("FROM a AS b\nUSER me\nFROM c\n", 1)]:
             self.assertEqual(len(list(containers.problems_of_dockerfile(text, root))), count, text)
+
+
+class Alone(unittest.TestCase):
+    def test_flags(self):
+        command = ["ccache", "c++", "-DX", "-include", "pch.hxx", "-MD", "-MF", "a.d", "-o", "a.o", "-c", "a.cpp"]
+        self.assertEqual(alone.flags_of(command, "c++", "a.cpp"), ["-DX"])
+
+    def test_headers_are_compiled_by_their_source(self):
+        self.assertEqual(alone.units_of(["comm/wire.hpp", "comm/wire.cpp", "docs/design.md", "comm/gone.cpp"], False),
+                         {"comm/wire.cpp": "comm/wire.cpp"})
+        self.assertEqual(alone.units_of(["tests/headers.hpp"], False), {"tests/headers.hpp": "inner_headers.cpp"})
+
+    def test_reports(self):
+        for text, correct in [("#pragma once\nstruct A {};\n", True), ("struct A {};\n", False),
+                              ("#pragma once\nstd::string a();\n", False)]:
+            with tempfile.TemporaryDirectory() as folder:
+                pathlib.Path(folder, "a.hpp").write_text(text)
+                problem = alone.compile_alone("a.hpp", ["c++"], folder, folder, ["-I", folder])
+                self.assertEqual(problem == "", correct, text)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ Problem distance_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kCandidatesCases[] = {
     {"distance_gradients_l1", distance_gradients<kernels::Algebra::kTranslationL1>},
     {"distance_gradients_l2", distance_gradients<kernels::Algebra::kTranslationL2>},
     {"distance_gradients_rotation", distance_gradients<kernels::Algebra::kRotation>},
@@ -201,6 +201,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> candidate_cases() { return kCases; }
+std::span<KernelCase const> candidate_cases() { return kCandidatesCases; }
 
 }  // namespace gpups::test

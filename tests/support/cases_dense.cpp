@@ -244,7 +244,7 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kDenseCases[] = {
     {"linear_forward", linear_forward},
     {"linear_backward", linear_backward},
     {"interact_pairs", interact_pairs},
@@ -255,6 +255,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> dense_cases() { return kCases; }
+std::span<KernelCase const> dense_cases() { return kDenseCases; }
 
 }  // namespace gpups::test

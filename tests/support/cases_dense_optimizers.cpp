@@ -82,7 +82,7 @@ Problem update_dense_ftrl(Stream& stream, CaseSize size, std::uint64_t seed) {
   return first_step(stream, size, seed, {.kind = kernels::DenseOptimizer::Kind::kFtrl, .l1 = 0.1F, .l2 = 0.1F});
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kDenseOptimizersCases[] = {
     {"update_dense", update_dense},
     {"update_dense_lamb", update_dense_lamb},
     {"update_dense_ftrl", update_dense_ftrl},
@@ -90,6 +90,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> dense_optimizer_cases() { return kCases; }
+std::span<KernelCase const> dense_optimizer_cases() { return kDenseOptimizersCases; }
 
 }  // namespace gpups::test

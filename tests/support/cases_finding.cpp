@@ -279,13 +279,13 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kFindingCases[] = {
     {"unique_keys", unique_keys},   {"find_keys", find_keys},     {"find_or_insert", find_or_insert},
     {"assign_slots", assign_slots}, {"select_rows", select_rows},
 };
 
 }  // namespace
 
-std::span<KernelCase const> finding_cases() { return kCases; }
+std::span<KernelCase const> finding_cases() { return kFindingCases; }
 
 }  // namespace gpups::test

@@ -219,7 +219,7 @@ Problem merge_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kPackingCases[] = {
     {"pack_sums", pack_sums},
     {"add_packed_sums", add_packed_sums},
     {"merge_gradients", merge_gradients},
@@ -227,6 +227,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> packing_cases() { return kCases; }
+std::span<KernelCase const> packing_cases() { return kPackingCases; }
 
 }  // namespace gpups::test

@@ -215,7 +215,7 @@ Problem find_pooled_bfloat16(Stream& stream, CaseSize size, std::uint64_t seed) 
   return pooling(stream, {{DataType::kBFloat16, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kPoolingCases[] = {
     {"find_pooled", find_pooled},
     {"find_pooled_float", find_pooled_float},
     {"find_pooled_half", find_pooled_half},
@@ -224,6 +224,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> pooling_cases() { return kCases; }
+std::span<KernelCase const> pooling_cases() { return kPoolingCases; }
 
 }  // namespace gpups::test

@@ -325,7 +325,7 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kReadingCases[] = {
     {"gather", gather},
     {"gather_found", gather_found},
     {"scatter", scatter},
@@ -340,6 +340,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> reading_cases() { return kCases; }
+std::span<KernelCase const> reading_cases() { return kReadingCases; }
 
 }  // namespace gpups::test

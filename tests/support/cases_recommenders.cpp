@@ -260,7 +260,7 @@ Problem solve_rows(Stream& stream, CaseSize given, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kRecommendersCases[] = {
     {"pairwise_ranking_1", pairwise_ranking<1>},
     {"pairwise_ranking_3", pairwise_ranking<3>},
     {"gramian", gramian},
@@ -269,6 +269,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> recommender_cases() { return kCases; }
+std::span<KernelCase const> recommender_cases() { return kRecommendersCases; }
 
 }  // namespace gpups::test

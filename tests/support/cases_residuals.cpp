@@ -265,11 +265,11 @@ Problem gather_changes(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kResidualsCases[] = {
     {"accumulate_residual", accumulate_residual}, {"changed_rows", changed_rows}, {"gather_changes", gather_changes}};
 
 }  // namespace
 
-std::span<KernelCase const> residual_cases() { return kCases; }
+std::span<KernelCase const> residual_cases() { return kResidualsCases; }
 
 }  // namespace gpups::test

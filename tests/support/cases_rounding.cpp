@@ -277,7 +277,7 @@ Problem init_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kRoundingCases[] = {
     {"update_sgd_bfloat16", update<BFloat16, Optimizer::Kind::kSgd>},
     {"update_sgd_half", update<Half, Optimizer::Kind::kSgd>},
     {"update_adagrad_bfloat16", update<BFloat16, Optimizer::Kind::kAdagrad>},
@@ -294,6 +294,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> rounding_cases() { return kCases; }
+std::span<KernelCase const> rounding_cases() { return kRoundingCases; }
 
 }  // namespace gpups::test

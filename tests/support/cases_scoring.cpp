@@ -346,7 +346,7 @@ Problem step_triples(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kScoringCases[] = {
     {"rating_errors", rating_errors},
     {"split_biases", split_biases},
     {"distance_rows_l1", distance_rows<Algebra::kTranslationL1>},
@@ -359,6 +359,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> scoring_cases() { return kCases; }
+std::span<KernelCase const> scoring_cases() { return kScoringCases; }
 
 }  // namespace gpups::test

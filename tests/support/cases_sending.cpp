@@ -129,7 +129,7 @@ Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kSendingCases[] = {
     {"gather_numbers_bfloat16", gather_numbers<BFloat16>},
     {"gather_numbers_half", gather_numbers<Half>},
     {"scatter_numbers_bfloat16", scatter_numbers<BFloat16>},
@@ -138,6 +138,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> sending_cases() { return kCases; }
+std::span<KernelCase const> sending_cases() { return kSendingCases; }
 
 }  // namespace gpups::test

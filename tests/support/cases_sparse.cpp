@@ -224,7 +224,7 @@ Problem scatter_add(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kSparseCases[] = {
     {"top_k", top_k},
     {"select_above", select_above},
     {"top_k_rows", top_k_rows},
@@ -234,6 +234,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> sparse_cases() { return kCases; }
+std::span<KernelCase const> sparse_cases() { return kSparseCases; }
 
 }  // namespace gpups::test

@@ -157,7 +157,7 @@ Problem pack_and_unpack(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kSummingCases[] = {
     {"sum_arrays", sum_arrays},
     {"add_elements", add_elements},
     {"pack_and_unpack_words", pack_and_unpack<false>},
@@ -166,6 +166,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> summing_cases() { return kCases; }
+std::span<KernelCase const> summing_cases() { return kSummingCases; }
 
 }  // namespace gpups::test

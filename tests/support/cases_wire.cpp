@@ -265,7 +265,7 @@ Problem add_units(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kWireCases[] = {
     {"quantize_float", quantize_rows<Format::kFloat, Rounding::kNearest>},
     {"quantize_half", quantize_rows<Format::kHalf, Rounding::kNearest>},
     {"quantize_bfloat", quantize_rows<Format::kBFloat16, Rounding::kNearest>},
@@ -305,6 +305,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> wire_cases() { return kCases; }
+std::span<KernelCase const> wire_cases() { return kWireCases; }
 
 }  // namespace gpups::test

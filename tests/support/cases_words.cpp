@@ -132,10 +132,10 @@ Problem skip_gram(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-constexpr KernelCase kCases[] = {{"skip_gram", skip_gram}};
+constexpr KernelCase kWordsCases[] = {{"skip_gram", skip_gram}};
 
 }  // namespace
 
-std::span<KernelCase const> word_cases() { return kCases; }
+std::span<KernelCase const> word_cases() { return kWordsCases; }
 
 }  // namespace gpups::test

@@ -261,7 +261,7 @@ Problem update_ftrl(Stream& stream, CaseSize size, std::uint64_t seed) {
   return update_rows(stream, size, seed, Optimizer::Kind::kFtrl);
 }
 
-constexpr KernelCase kCases[] = {
+constexpr KernelCase kWritingCases[] = {
     {"sum_gradients", sum_gradients}, {"merge_sums", merge_sums},         {"add_words", add_words},
     {"update_sgd", update_sgd},       {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise},
     {"update_adam", update_adam},     {"update_lamb", update_lamb},       {"update_ftrl", update_ftrl},
@@ -269,6 +269,6 @@ constexpr KernelCase kCases[] = {
 
 }  // namespace
 
-std::span<KernelCase const> writing_cases() { return kCases; }
+std::span<KernelCase const> writing_cases() { return kWritingCases; }
 
 }  // namespace gpups::test

@@ -13,7 +13,7 @@
 #include "kernels/runtime/arena.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::core_affinity_test {
 namespace {
 
 using Cores = std::vector<int>;
@@ -211,4 +211,4 @@ TEST(BindToCoresDeathTest, AppliesToArenaThreads) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::core_affinity_test

@@ -14,7 +14,7 @@
 #include "tests/comm/bootstrap/failure_detector_fixture.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::failure_detector_processes_test {
 namespace {
 
 using namespace gpups::comm;
@@ -140,4 +140,4 @@ TEST(FailureDetectorProcesses, PauseOfAllRanksIsTolerated) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::failure_detector_processes_test

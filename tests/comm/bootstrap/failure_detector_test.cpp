@@ -16,7 +16,7 @@
 #include "tests/comm/bootstrap/failure_detector_fixture.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::failure_detector_test {
 namespace {
 
 using namespace gpups::comm;
@@ -221,4 +221,4 @@ TEST(Membership, ReporterOfLeftRankIsAtFault) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::failure_detector_test

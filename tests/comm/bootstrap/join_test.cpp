@@ -21,7 +21,7 @@
 #include "tests/comm/bootstrap/join_fixture.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::join_test {
 namespace {
 
 using namespace gpups::comm;
@@ -295,4 +295,4 @@ TEST(Join, OtherMachineNeedsToken) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::join_test

@@ -13,7 +13,7 @@
 #include "comm/bootstrap/rank_info.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::join_unauthenticated_test {
 namespace {
 
 using namespace gpups::comm;
@@ -206,4 +206,4 @@ TEST(StartMessage, MustContainReceiver) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::join_unauthenticated_test

@@ -13,7 +13,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::launch_test {
 namespace {
 
 using comm::LaunchEnvironment;
@@ -138,4 +138,4 @@ TEST(LaunchEnvironment, ReadsTokenFromFile) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::launch_test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace gpups::test {
+namespace gpups::test::bulk_routes_test {
 namespace {
 
 using namespace gpups::comm;
@@ -63,4 +63,4 @@ TEST(BulkRoutes, TransfersUseExpectedRoute) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::bulk_routes_test

@@ -13,7 +13,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::negotiate_fabric_test {
 namespace {
 
 using comm::FabricOffer;
@@ -180,4 +180,4 @@ TEST(ConnectDevices, MustPrecedeStore) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::negotiate_fabric_test

@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/memory_communicator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::communicator_test {
 namespace {
 
 using comm::Bytes;
@@ -145,4 +145,4 @@ TEST(Communicator, RejectsMessageLargerThanExpected) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::communicator_test

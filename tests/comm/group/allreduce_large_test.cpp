@@ -12,7 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/runtime/host_memory.hpp"
 
-namespace gpups::test {
+namespace gpups::test::allreduce_large_test {
 namespace {
 
 constexpr std::size_t kSize = (std::size_t{1} << 29) + 5;
@@ -53,4 +53,4 @@ INSTANTIATE_TEST_SUITE_P(All, AllreduceLarge, testing::Values("reduce_scatter_al
                          [](auto const& name) { return name.param; });
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::allreduce_large_test

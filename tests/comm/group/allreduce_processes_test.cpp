@@ -14,7 +14,7 @@
 #include "tests/support/float_allreduce_workload.hpp"
 #include "tests/support/free_port.hpp"
 
-namespace gpups::test {
+namespace gpups::test::allreduce_processes_test {
 namespace {
 
 // Element i of a rank's array, and of the sum.
@@ -135,4 +135,4 @@ TEST(AllreduceProcesses, RejectAlgorithmSetOnOneRank) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::allreduce_processes_test

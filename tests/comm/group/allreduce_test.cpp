@@ -17,7 +17,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::test {
+namespace gpups::test::allreduce_test {
 namespace {
 
 using Words = std::vector<std::int64_t>;
@@ -298,4 +298,4 @@ TEST(AllreduceErrors, RejectsMisuse) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::allreduce_test

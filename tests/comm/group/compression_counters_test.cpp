@@ -11,7 +11,7 @@
 #include "gpups/gpups.hpp"
 #include "trainer/accounts/metrics.hpp"
 
-namespace gpups::test {
+namespace gpups::test::compression_counters_test {
 namespace {
 
 using Places = std::set<std::uint32_t>;
@@ -291,4 +291,4 @@ TEST(TopKCounters, ReportContainsCompressionRatio) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::compression_counters_test

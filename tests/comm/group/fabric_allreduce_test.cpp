@@ -21,7 +21,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/float_allreduce_workload.hpp"
 
-namespace gpups::test {
+namespace gpups::test::fabric_allreduce_test {
 namespace {
 
 using namespace gpups::comm;
@@ -253,4 +253,4 @@ TEST(FabricAllreduce, CountsBytesOfRing) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::fabric_allreduce_test

@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/float_allreduce_workload.hpp"
 
-namespace gpups::test {
+namespace gpups::test::float_allreduce_test {
 namespace {
 
 void sum_sizes(Group const& group, Device device, std::vector<std::size_t> const& sizes) {
@@ -257,4 +257,4 @@ TEST(FloatAllreduceErrors, RejectsMisuse) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::float_allreduce_test

@@ -18,7 +18,7 @@
 #include "tests/support/rank_processes.hpp"
 #endif
 
-namespace gpups::test {
+namespace gpups::test::group_allreduce_test {
 namespace {
 
 int rank_of(Group const& group) { return static_cast<int>(number(group.rank())); }
@@ -202,4 +202,4 @@ TEST(GroupAllreduce, ErrorNamesProcessThatLeft) {
 #endif
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::group_allreduce_test

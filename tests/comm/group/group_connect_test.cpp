@@ -7,7 +7,7 @@
 #include "comm/group/process_group.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::group_connect_test {
 namespace {
 
 using namespace gpups::comm;
@@ -56,4 +56,4 @@ TEST(GroupConnect, ReportsOwnFaultWithoutRoute) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::group_connect_test

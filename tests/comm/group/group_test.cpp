@@ -13,7 +13,7 @@
 #include "gpups/group.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups {
+namespace gpups::group_test {
 namespace {
 
 constexpr char const* kMessage = "x";
@@ -165,4 +165,4 @@ TEST(RunRanks, ReportsThreadFailureInsideRank) {
 }
 
 }  // namespace
-}  // namespace gpups
+}  // namespace gpups::group_test

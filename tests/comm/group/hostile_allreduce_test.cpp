@@ -7,7 +7,7 @@
 #include "comm/collectives/collective_op.hpp"
 #include "tests/support/hostile_peer.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_allreduce_test {
 namespace {
 
 struct OpMessage {
@@ -260,4 +260,4 @@ TEST_F(HostileAllreduce, ErrorNamesPeerThatStops) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_allreduce_test

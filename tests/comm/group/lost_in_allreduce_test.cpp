@@ -13,7 +13,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/rank_processes.hpp"
 
-namespace gpups::test {
+namespace gpups::test::lost_in_allreduce_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;  // the same for all processes of the machine
@@ -97,4 +97,4 @@ TEST(LostInAllreduce, AllRanksReportRankThatReturnedAtOnce) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::lost_in_allreduce_test

@@ -16,7 +16,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::test {
+namespace gpups::test::reproducible_allreduce_test {
 namespace {
 
 struct Result {
@@ -144,4 +144,4 @@ TEST(ReproducibleAllreduce, EnvironmentSetsAlgorithm) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::reproducible_allreduce_test

@@ -17,7 +17,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::test {
+namespace gpups::test::top_k_allreduce_test {
 namespace {
 
 using Units = std::vector<std::int64_t>;
@@ -331,4 +331,4 @@ TEST(TopKAllreduce, DestructorReleasesUnfinishedSum) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::top_k_allreduce_test

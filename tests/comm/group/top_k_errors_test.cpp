@@ -13,7 +13,7 @@
 #include "gpups/top_k_allreduce.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::top_k_errors_test {
 namespace {
 
 using Units = std::vector<std::int64_t>;
@@ -110,4 +110,4 @@ TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::top_k_errors_test

@@ -19,7 +19,7 @@
 #include "comm/nccl/communicator.hpp"
 #endif
 
-namespace gpups::test {
+namespace gpups::test::nccl_test {
 namespace {
 
 // No process has a GPU, so there is no fabric and no reason to report.
@@ -169,4 +169,4 @@ TEST(Nccl, MovesAndSums) { GTEST_SKIP() << "this build has no NCCL"; }
 #endif
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::nccl_test

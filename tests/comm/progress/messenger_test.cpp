@@ -6,7 +6,7 @@
 #include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/transport/all_transports.hpp"
 
-namespace gpups::test {
+namespace gpups::test::messenger_test {
 namespace {
 
 using namespace gpups::comm;
@@ -32,4 +32,4 @@ TEST(Messenger, RemembersWhoClosedChannelsThatWereNeverOpened) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::messenger_test

@@ -13,7 +13,7 @@
 #include "comm/progress/timer.hpp"
 #include "comm/progress/wakeup_event.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::progress_driver_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -228,4 +228,4 @@ TEST_P(CommunicationThread, RemainingWaitersGetProgress) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::progress_driver_test

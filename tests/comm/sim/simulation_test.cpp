@@ -14,7 +14,7 @@
 #include "comm/group/thread_group.hpp"
 #include "gpups/error.hpp"
 
-namespace gpups {
+namespace gpups::simulation_test {
 namespace {
 
 // run_ranks() sends such messages when a body has returned.
@@ -253,4 +253,4 @@ TEST(Simulation, RejectsInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace gpups
+}  // namespace gpups::simulation_test

@@ -13,7 +13,7 @@
 #include "comm/transport/replaying_transport.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::control_channel_test {
 namespace {
 
 TEST(ControlChannel, GathersInRankOrder) {
@@ -95,4 +95,4 @@ TEST(LinkBenchmark, MeasuresEachRank) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::control_channel_test

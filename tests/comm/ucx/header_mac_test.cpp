@@ -11,7 +11,7 @@
 
 #include "kernels/base/checksum.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::header_mac_test {
 namespace {
 
 using testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST(Checksum, DetectsEveryChangedByte) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::header_mac_test

@@ -18,7 +18,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_active_messages.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::hostile_worker_test {
 namespace {
 
 constexpr Rank kPeer{1}, kOther{2};
@@ -340,4 +340,4 @@ TEST_F(HostileLink, DoesNotFetchRejections) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::hostile_worker_test

@@ -18,7 +18,7 @@
 #include "kernels/base/checksum.hpp"
 #include "tests/comm/ucx/foreign_process.hpp"
 
-namespace gpups::test {
+namespace gpups::test::in_transit_test {
 namespace {
 
 using namespace gpups::comm;
@@ -185,4 +185,4 @@ TEST(ForeignProcess, DataOverUcxIsIgnored) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::in_transit_test

@@ -13,7 +13,7 @@
 #include "tests/emulator/runtime/state.hpp"
 #include "tests/emulator/tests/planted_kernels.hpp"
 
-namespace gpups::emulator::test {
+namespace gpups::emulator::test::emulator_test {
 namespace {
 
 using testing::HasSubstr;
@@ -253,4 +253,4 @@ TEST_F(Emulator, FindsLeakAtExit) {
 }
 
 }  // namespace
-}  // namespace gpups::emulator::test
+}  // namespace gpups::emulator::test::emulator_test

@@ -12,7 +12,7 @@
 #include "tests/emulator/options.hpp"
 #include "tests/emulator/runtime/state.hpp"
 
-namespace gpups::emulator::test {
+namespace gpups::emulator::test::nccl_test {
 namespace {
 
 constexpr int kRanks = 2, kFloats = 8;
@@ -170,4 +170,4 @@ TEST_P(EmulatedNccl, RejectsMemoryOfTheHostAndOfOtherDevices) {
 }
 
 }  // namespace
-}  // namespace gpups::emulator::test
+}  // namespace gpups::emulator::test::nccl_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace gpups::kernels {
+namespace gpups::kernels::half_test {
 namespace {
 
 // The number of mantissa bits of a type; the other bits are the sign and the exponent.
@@ -124,4 +124,4 @@ TYPED_TEST(SixteenBitFloats, RowsConvertLikeSingleNumbers) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::half_test

@@ -8,7 +8,7 @@
 
 #include "kernels/base/hash.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::philox_test {
 namespace {
 
 void expect_words(Philox4 got, std::vector<std::uint32_t> const& want) {
@@ -54,4 +54,4 @@ TEST(Hash, EveryInputBitFlipsHalfTheOutputBits) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::philox_test

@@ -13,7 +13,7 @@
 #include "kernels/base/float_vector.hpp"
 #include "kernels/base/rounding_bits.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::stochastic_rounding_test {
 namespace {
 
 template <class T>
@@ -153,4 +153,4 @@ TEST(RoundingBits, DependOnSeedKeyStepAndColumn) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::stochastic_rounding_test

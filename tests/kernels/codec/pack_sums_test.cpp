@@ -12,7 +12,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::pack_sums_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -201,4 +201,4 @@ TEST_P(PackManySums, AreAddedTogether) {
 INSTANTIATE_TEST_SUITE_P(Devices, PackManySums, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::pack_sums_test

@@ -16,7 +16,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/wire_oracle.hpp"
 
-namespace gpups::test {
+namespace gpups::test::quantize_test {
 namespace {
 
 using kernels::Format;
@@ -249,4 +249,4 @@ TEST(QuantizeBuckets, LastBucketMayBeShorter) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::quantize_test

@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::test {
+namespace gpups::test::dense_optimizer_test {
 namespace {
 
 using namespace kernels;
@@ -266,4 +266,4 @@ TEST(UpdateDense, LambRejectsMoreThan32BitParameterCount) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::dense_optimizer_test

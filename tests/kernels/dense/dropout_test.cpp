@@ -7,7 +7,7 @@
 
 #include "tests/support/inputs.hpp"
 
-namespace gpups::test {
+namespace gpups::test::dropout_test {
 namespace {
 
 using namespace kernels;
@@ -93,4 +93,4 @@ TEST(Dropout, MaskDependsOnSeedLayerAndClock) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::dropout_test

@@ -10,7 +10,7 @@
 #include "kernels/dense/interact_pairs.hpp"
 #include "tests/support/dense_oracle.hpp"
 
-namespace gpups::test {
+namespace gpups::test::interactions_test {
 namespace {
 
 using namespace kernels;
@@ -129,4 +129,4 @@ TEST_P(Interactions, CrossAndItsGradientMatchDefinition) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::interactions_test

@@ -15,7 +15,7 @@
 extern "C" int omp_get_max_threads(void) noexcept;
 extern "C" void omp_set_num_threads(int threads) noexcept;
 
-namespace gpups::test {
+namespace gpups::test::linear_test {
 namespace {
 
 using namespace kernels;
@@ -216,4 +216,4 @@ TEST(LinearThreads, BitsAreIndependentOfThreadCount) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::linear_test

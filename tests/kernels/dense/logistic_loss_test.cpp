@@ -10,7 +10,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/dense_oracle.hpp"
 
-namespace gpups::test {
+namespace gpups::test::logistic_loss_test {
 namespace {
 
 using namespace kernels;
@@ -83,4 +83,4 @@ TEST(LogisticLoss, NanHasMaximalLossAndNanGradient) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::logistic_loss_test

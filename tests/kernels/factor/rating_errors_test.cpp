@@ -9,7 +9,7 @@
 #include <random>
 #include <tuple>
 
-namespace gpups::test {
+namespace gpups::test::rating_errors_test {
 namespace {
 
 using namespace kernels;
@@ -118,4 +118,4 @@ TEST(RatingErrors, NanRatingGivesLargeLossAndNanSlope) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::rating_errors_test

@@ -10,7 +10,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::key_index_test {
 namespace {
 
 using test::Random;
@@ -300,4 +300,4 @@ TEST(KeyIndex, SearchesManyIndexesInOneCall) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::key_index_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/inputs.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::probe_test {
 namespace {
 
 // The values that lanes exchange.
@@ -100,4 +100,4 @@ TEST(Probe, FindsKeysWithASingleLane) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::probe_test

@@ -15,7 +15,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::unique_keys_test {
 namespace {
 
 using test::Random;
@@ -168,4 +168,4 @@ TEST(UniqueKeys, AcceptsNoParts) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::unique_keys_test

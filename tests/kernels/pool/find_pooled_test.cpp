@@ -8,7 +8,7 @@
 #include "kernels/index/key_index.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::find_pooled_test {
 namespace {
 
 constexpr std::size_t kRows = 3000, kDim = 20;
@@ -83,4 +83,4 @@ TEST(FindPooled, FindsKeysAtMaximalLoad) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::find_pooled_test

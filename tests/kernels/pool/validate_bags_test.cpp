@@ -9,7 +9,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::validate_bags_test {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -87,4 +87,4 @@ TEST(ValidateBags, ReportsFirstWrongOffset) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::validate_bags_test

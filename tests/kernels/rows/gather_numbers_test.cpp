@@ -10,7 +10,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::gather_numbers_test {
 namespace {
 
 using kernels::DataType;
@@ -176,4 +176,4 @@ TEST_P(GatherNumbers, FindsWideRowsInTheirChunks) {
 INSTANTIATE_TEST_SUITE_P(Devices, GatherNumbers, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::gather_numbers_test

@@ -11,7 +11,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::new_rows_test {
 namespace {
 
 using kernels::kNoRow;
@@ -185,4 +185,4 @@ TEST_P(NewRows, FindsRepeatedIdsOfManyLists) {
 INSTANTIATE_TEST_SUITE_P(Devices, NewRows, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::new_rows_test

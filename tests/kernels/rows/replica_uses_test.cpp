@@ -8,7 +8,7 @@
 
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::replica_uses_test {
 namespace {
 
 using test::device_name;
@@ -69,4 +69,4 @@ TEST_P(ReplicaUses, OwnedRowsStayIfTheyAreSkipped) {
 INSTANTIATE_TEST_SUITE_P(Devices, ReplicaUses, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::replica_uses_test

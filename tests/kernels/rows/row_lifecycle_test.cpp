@@ -7,7 +7,7 @@
 #include "kernels/rows/row_lifecycle.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::row_lifecycle_test {
 namespace {
 
 using test::below;
@@ -186,4 +186,4 @@ TEST(LifecycleWord, CountsSaturateAtTheMaximum) {
 INSTANTIATE_TEST_SUITE_P(Threads, RowLifecycleTest, testing::Values(1, 2));
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::row_lifecycle_test

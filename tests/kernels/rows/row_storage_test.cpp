@@ -11,7 +11,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::row_storage_test {
 namespace {
 
 constexpr std::size_t kSizes[] = {1, 2, 64, 65, 1000, kChunkRows - 1, kChunkRows, kChunkRows + 1, 5 * kChunkRows - 7};
@@ -113,4 +113,4 @@ TEST(RowStorage, FewWideRowsNeedLittleMemory) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::row_storage_test

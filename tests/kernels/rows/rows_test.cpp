@@ -16,7 +16,7 @@
 #include "kernels/update/update_rows.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::rows_test {
 namespace {
 
 using test::rows;
@@ -152,4 +152,4 @@ TEST(Scatter, SkipsEntriesWithoutRow) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::rows_test

@@ -9,7 +9,7 @@
 #include "gpups/stream.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 
-namespace gpups {
+namespace gpups::array_test {
 namespace {
 
 TEST(Array, TruncateKeepsMemoryUntilDestruction) {
@@ -101,4 +101,4 @@ TEST(Array, ScopesNest) {
 }
 
 }  // namespace
-}  // namespace gpups
+}  // namespace gpups::array_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace gpups::kernels {
+namespace gpups::kernels::barrier_phases_test {
 namespace {
 
 constexpr std::size_t kSteps = 300, kBlocks = 7;
@@ -64,4 +64,4 @@ TEST(RunPhases, CallsNothingWithoutStepsOrBlocks) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::barrier_phases_test

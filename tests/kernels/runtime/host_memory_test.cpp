@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::host_memory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ TEST(HostMemory, ThisMachineHasAvailableMemory) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::host_memory_test

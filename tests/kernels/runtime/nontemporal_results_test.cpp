@@ -14,7 +14,7 @@
 #include "kernels/runtime/stream_impl.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::nontemporal_results_test {
 namespace {
 
 constexpr std::size_t kTableRows = 5000;
@@ -149,4 +149,4 @@ INSTANTIATE_TEST_SUITE_P(All, NontemporalResults,
                          });
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::nontemporal_results_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace gpups::test {
+namespace gpups::test::parallel_for_test {
 namespace {
 
 using kernels::parallel_for;
@@ -47,4 +47,4 @@ TEST(ParallelFor, ThrowsFirstExceptionAfterAllCallsReturn) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::parallel_for_test

@@ -17,7 +17,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::segments_test {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -223,4 +223,4 @@ TEST_P(Segments, CountsOccurrencesOfManyLists) {
 INSTANTIATE_TEST_SUITE_P(Devices, Segments, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::segments_test

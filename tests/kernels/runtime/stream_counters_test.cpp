@@ -10,7 +10,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::stream_counters_test {
 namespace {
 
 class StreamCounters : public OnDevice {
@@ -74,4 +74,4 @@ TEST_P(StreamCounters, AddUpOverSiblings) {
 INSTANTIATE_TEST_SUITE_P(Devices, StreamCounters, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::stream_counters_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::test {
+namespace gpups::test::deal_negatives_test {
 namespace {
 
 using namespace kernels;
@@ -184,4 +184,4 @@ TEST_P(LocalHandsOnDevice, AreUniformInEachPosition) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::deal_negatives_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace gpups::test {
+namespace gpups::test::inverse_root_test {
 namespace {
 
 using kernels::inverse_root;
@@ -27,4 +27,4 @@ TEST(InverseRoot, TimesZeroIsZero) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::inverse_root_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace gpups::kernels {
+namespace gpups::kernels::rank_scores_test {
 namespace {
 
 struct Case {
@@ -139,4 +139,4 @@ TEST(RankScores, QueriesMayShareRowsOnEveryDevice) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::rank_scores_test

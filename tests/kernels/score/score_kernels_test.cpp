@@ -16,7 +16,7 @@
 #include "kernels/score/triple_math.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::test {
+namespace gpups::test::score_kernels_test {
 namespace {
 
 using namespace kernels;
@@ -219,4 +219,4 @@ TEST(SelfAdversarialLoss, IsZeroIfAllNegativesAreTheAnswer) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::score_kernels_test

@@ -13,7 +13,7 @@
 #include "kernels/score/matrix_triple.hpp"
 #include "tests/kernels/score/warp_emulator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::warp_lanes_test {
 namespace {
 
 using kernels::HostLanes;
@@ -242,4 +242,4 @@ TEST(EmulatedWarp, ReportsThreadsThatWaitForever) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::warp_lanes_test

@@ -9,7 +9,7 @@
 #include "kernels/sparse/sum_streams.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::test {
+namespace gpups::test::hostile_stream_test {
 namespace {
 
 using kernels::kStreamBlock;
@@ -113,4 +113,4 @@ TEST(HostileStream, SumsReportTheIndexOfABadStream) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::hostile_stream_test

@@ -11,7 +11,7 @@
 #include "tests/kernels/sparse/sparse_streams.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test {
+namespace gpups::test::sparse_stream_test {
 namespace {
 
 using kernels::kStreamBlock;
@@ -254,4 +254,4 @@ TEST(SparseStreamErrors, RejectsUnsortedIndicesInDenseBlocks) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::sparse_stream_test

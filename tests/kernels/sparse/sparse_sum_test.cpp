@@ -8,7 +8,7 @@
 
 #include "tests/kernels/sparse/sparse_streams.hpp"
 
-namespace gpups::test {
+namespace gpups::test::sparse_sum_test {
 namespace {
 
 using kernels::kStreamBlock;
@@ -122,4 +122,4 @@ TEST(SparseSumMemory, IsBoundedByTheSizeOfTheSum) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::sparse_sum_test

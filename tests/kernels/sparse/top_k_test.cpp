@@ -12,7 +12,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 
-namespace gpups::test {
+namespace gpups::test::top_k_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -172,4 +172,4 @@ TEST(SelectAbove, ResidualKeepsElementsWithoutRoom) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::top_k_test

@@ -9,7 +9,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/oracle.hpp"
 
-namespace gpups::test {
+namespace gpups::test::exact_sums_test {
 namespace {
 
 using kernels::kNoRow;
@@ -187,4 +187,4 @@ TEST(MergeSums, ReportsFirstRowThatOverflows) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::exact_sums_test

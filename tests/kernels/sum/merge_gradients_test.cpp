@@ -18,7 +18,7 @@
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"
 
-namespace gpups::test {
+namespace gpups::test::merge_gradients_test {
 namespace {
 
 using kernels::kNoRow;
@@ -326,4 +326,4 @@ TEST_P(MergeGradients, UpdateReadsTheNumberOfRows) {
 INSTANTIATE_TEST_SUITE_P(Devices, MergeGradients, kDevices, device_name);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::merge_gradients_test

@@ -12,7 +12,7 @@
 #include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/rows/row_storage.hpp"
 
-namespace gpups::kernels {
+namespace gpups::kernels::sum_and_update_test {
 namespace {
 
 template <class T>
@@ -161,4 +161,4 @@ TEST(SumAndUpdate, BoundsSumsByContributionMax) {
 }
 
 }  // namespace
-}  // namespace gpups::kernels
+}  // namespace gpups::kernels::sum_and_update_test

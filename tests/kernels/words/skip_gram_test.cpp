@@ -10,7 +10,7 @@
 #include <random>
 #include <tuple>
 
-namespace gpups::test {
+namespace gpups::test::skip_gram_test {
 namespace {
 
 using namespace kernels;
@@ -197,4 +197,4 @@ TEST(SkipGram, NanGivesLargeLossInItsGroupOnly) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::skip_gram_test

@@ -10,7 +10,7 @@
 #include "trainer/tasks/click/distinct_count.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::memory_plan_test {
 namespace {
 
 using test::expect_error;
@@ -156,4 +156,4 @@ TEST(DistinctCount, IsNearTheTrueCount) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::memory_plan_test

@@ -9,7 +9,7 @@
 
 #include "trainer/base/stop_signals.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::progress_reporter_test {
 namespace {
 
 TEST(ProgressReporter, NumbersAreShort) {
@@ -117,4 +117,4 @@ TEST(StopSignals, IgnoreHangUpUnderNohup) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::progress_reporter_test

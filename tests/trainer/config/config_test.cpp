@@ -19,7 +19,7 @@
 #include "trainer/config/task_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::config_test {
 namespace {
 
 using test::expect_error;
@@ -382,4 +382,4 @@ TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::config_test

@@ -12,7 +12,7 @@
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::model_shape_test {
 namespace {
 
 using test::expect_error;
@@ -87,4 +87,4 @@ TEST(ModelShape, RejectsTopKOfSmallLayers) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::model_shape_test

@@ -8,7 +8,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::train_settings_test {
 namespace {
 
 TEST_F(TrainTest, LearningSettingsChangeTheTables) {
@@ -196,4 +196,4 @@ TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::train_settings_test

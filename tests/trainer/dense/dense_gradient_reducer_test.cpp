@@ -16,7 +16,7 @@
 #include "tests/support/inputs.hpp"
 #include "trainer/dense/dense_layers.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::dense_gradient_reducer_test {
 namespace {
 
 using Units = std::vector<std::int64_t>;
@@ -345,4 +345,4 @@ TEST(DenseGradientReducer, SummaryCountsExactAndTopKSums) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::dense_gradient_reducer_test

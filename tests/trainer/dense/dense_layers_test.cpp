@@ -16,7 +16,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::dense_layers_test {
 namespace {
 
 using test::expect_error;
@@ -302,4 +302,4 @@ TEST(DenseLayers, MemoryPlanMatchesAllocatedBytes) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::dense_layers_test

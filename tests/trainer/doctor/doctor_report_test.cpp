@@ -10,7 +10,7 @@
 #include "trainer/doctor/report.hpp"
 #include "trainer/doctor/run_probe.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::doctor_report_test {
 namespace {
 
 TEST(DoctorRun, ProbeLeavesNoFiles) {
@@ -67,4 +67,4 @@ TEST(DoctorReport, RoundTripKeepsFindings) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::doctor_report_test

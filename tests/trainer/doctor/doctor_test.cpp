@@ -9,7 +9,7 @@
 #include "trainer/doctor/checks.hpp"
 #include "trainer/doctor/report.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::doctor_test {
 namespace {
 
 using Level = Finding::Level;
@@ -303,4 +303,4 @@ TEST(DoctorRun, ReportsErrorsOfTheRun) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::doctor_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::dictionary_test {
 namespace {
 
 TEST(Dictionary, NumbersNamesInInsertionOrder) {
@@ -45,4 +45,4 @@ TEST(Dictionary, NamesMayContainAnyBytes) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::dictionary_test

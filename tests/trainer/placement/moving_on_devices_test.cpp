@@ -5,7 +5,7 @@
 #include "gpups/device.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::moving_on_devices_test {
 namespace {
 
 class MovingGraphsOnCuda : public TrainTest {
@@ -35,4 +35,4 @@ TEST_F(MovingGraphsOnCuda, CopiesAreReadWithStaleness) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::moving_on_devices_test

@@ -7,7 +7,7 @@
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::moving_training_test {
 namespace {
 
 constexpr char const* kPolicies[] = {"adaptive", "relocate", "random"};
@@ -76,4 +76,4 @@ TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::moving_training_test

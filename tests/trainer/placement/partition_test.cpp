@@ -9,7 +9,7 @@
 
 #include "tests/trainer/placement/planted_graph.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::partition_test {
 namespace {
 
 using test::PlantedGraph;
@@ -107,4 +107,4 @@ TEST(RowWeights, FrequentRowsCostLittle) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::partition_test

@@ -10,7 +10,7 @@
 #include "trainer/tasks/graph/graph_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::placed_training_test {
 namespace {
 
 using test::expect_error;
@@ -110,4 +110,4 @@ TEST_F(PlacedRatings, BitsAreIndependentOfRanks) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::placed_training_test

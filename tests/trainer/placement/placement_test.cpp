@@ -11,7 +11,7 @@
 #include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/graph/model.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::placement_test {
 namespace {
 
 using test::PlantedGraph;
@@ -217,4 +217,4 @@ TEST(Placement, PlannedRowsHaveLocalNegativesOfAllMicrobatches) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::placement_test

@@ -14,7 +14,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/placement/trace_reader.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::trace_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST(TraceFormat, HasAnyKey) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::trace_test

@@ -10,7 +10,7 @@
 #include "trainer/report/intervals.hpp"
 #include "trainer/report/svg.hpp"
 
-namespace gpups::trainer::report {
+namespace gpups::trainer::report::report_test {
 namespace {
 
 using nlohmann::json;
@@ -227,4 +227,4 @@ TEST_F(ReportTest, LinesHaveTheCountersOfTheSummary) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer::report
+}  // namespace gpups::trainer::report::report_test

@@ -7,7 +7,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::device_training_test {
 namespace {
 
 class TrainingOnCuda : public RunTest {
@@ -75,4 +75,4 @@ TEST_F(TrainingOnCuda, LeastSquares) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::device_training_test

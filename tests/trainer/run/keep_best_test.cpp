@@ -13,7 +13,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/run/saved_run.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::keep_best_test {
 namespace {
 
 using test::expect_error;
@@ -139,4 +139,4 @@ TEST_F(KeepBest, CanBeTurnedOff) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::keep_best_test

@@ -8,7 +8,7 @@
 
 #include "trainer/step/pipeline.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::reuse_batches_test {
 namespace {
 
 constexpr std::uint64_t kSamples = 1003;
@@ -114,4 +114,4 @@ TEST(ReusedBatches, ArePreparedOnce) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::reuse_batches_test

@@ -20,7 +20,7 @@
 #include "trainer/tasks/graph/reciprocal.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::train_test {
 namespace {
 
 using test::expect_error;
@@ -378,4 +378,4 @@ TEST_F(TrainTest, SavedRunIsEvaluatedAndSearched) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::train_test

@@ -7,7 +7,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::run_folder_lock_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(RunFolderLockTest, NewFolderNamesHaveTimeAndAreUnique) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::run_folder_lock_test

@@ -14,7 +14,7 @@
 #include "trainer/tasks/graph/ranking.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::run_folder_test {
 namespace {
 
 using test::expect_error;
@@ -174,4 +174,4 @@ TEST(Metrics, AreWrittenByName) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::run_folder_test

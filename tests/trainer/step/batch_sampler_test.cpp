@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::batch_sampler_test {
 namespace {
 
 TEST(BatchSampler, UnionOverRanksIsTheGlobalBatch) {
@@ -77,4 +77,4 @@ TEST(BatchSampler, KeepsTheOrderOfSamplesThatAreNotShuffled) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::batch_sampler_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace gpups::trainer {
+namespace gpups::trainer::epoch_order_test {
 namespace {
 
 std::vector<std::uint64_t> whole(EpochOrderOptions const& options, std::uint64_t epoch) {
@@ -80,4 +80,4 @@ TEST(EpochOrder, IsUniformOverPositions) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::epoch_order_test

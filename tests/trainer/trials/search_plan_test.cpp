@@ -12,7 +12,7 @@
 #include "trainer/tasks/task_kinds.hpp"
 #include "trainer/trials/search_record.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::search_plan_test {
 namespace {
 
 using test::expect_error;
@@ -87,4 +87,4 @@ TEST(SearchRecord, KeepsResultsAndDropsAnIncompleteLine) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::search_plan_test

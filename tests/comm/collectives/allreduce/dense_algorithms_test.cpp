@@ -16,7 +16,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::dense_algorithms_test {
 namespace {
 
 using comm::Algorithm;
@@ -244,4 +244,4 @@ INSTANTIATE_TEST_SUITE_P(All, AllreduceAlgorithms,
                          [](auto const& of) { return std::string(of.param.info.name); });
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::dense_algorithms_test

@@ -11,7 +11,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::eager_test {
 namespace {
 
 using comm::Communicator;
@@ -87,4 +87,4 @@ TEST(EagerAllreduce, IsUsedForArraysThatFitHeaders) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::eager_test

@@ -9,7 +9,7 @@
 #include "comm/collectives/selection/estimate_nonzeros.hpp"
 #include "tests/support/inputs.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::estimate_nonzeros_test {
 namespace {
 
 std::vector<float> values_of(std::size_t size, double density) {
@@ -67,4 +67,4 @@ TEST(EstimateNonzeros, SeedChangesSampledPositions) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::estimate_nonzeros_test

@@ -14,7 +14,7 @@
 #include "tests/support/environment.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::link_cost_cache_test {
 namespace {
 
 constexpr LinkCosts kModel{.round_s = 1.1e-5, .byte_s = 1e-9, .add_s = 3e-10, .entry_s = 7e-10, .code_s = 1e-9};
@@ -120,4 +120,4 @@ TEST(LinkCostCache, FolderFollowsEnvironment) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::link_cost_cache_test

@@ -21,7 +21,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/wire_oracle.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::select_algorithm_test {
 namespace {
 
 LinkCosts random_costs(test::Random& random) {
@@ -292,4 +292,4 @@ TEST(WireFormats, GroupSumsStayWithinFormatError) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::select_algorithm_test

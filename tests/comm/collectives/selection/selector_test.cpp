@@ -18,7 +18,7 @@
 #include "tests/support/memory_communicator.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::comm {
+namespace gpups::comm::selector_test {
 namespace {
 
 std::vector<Selector> selectors_of(std::size_t ranks, std::optional<LinkCosts> const& assumed,
@@ -198,4 +198,4 @@ TEST(MeasureLinks, AllRanksGetSamePositiveCosts) {
 }
 
 }  // namespace
-}  // namespace gpups::comm
+}  // namespace gpups::comm::selector_test

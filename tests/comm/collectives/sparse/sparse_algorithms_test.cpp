@@ -13,7 +13,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::sparse_algorithms_test {
 namespace {
 
 using comm::Communicator;
@@ -397,4 +397,4 @@ TEST(UncompressedBytes, TakeSmallerOfSparseAndDense) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::sparse_algorithms_test

@@ -14,7 +14,7 @@
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"
 
-namespace gpups::test {
+namespace gpups::test::top_k_feedback_test {
 namespace {
 
 using kernels::TopKFeedback;
@@ -178,4 +178,4 @@ TEST(TopKFeedback, NoGradientIsLostWithFewerRanks) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::top_k_feedback_test

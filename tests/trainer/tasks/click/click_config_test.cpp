@@ -14,7 +14,7 @@
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_config_test {
 namespace {
 
 using test::expect_error;
@@ -380,4 +380,4 @@ TEST(Tasks, EveryReaderAndModelHasOneKind) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_config_test

@@ -9,7 +9,7 @@
 #include "tests/trainer/tasks/click/click_fixture.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_convert_test {
 namespace {
 
 using test::expect_error;
@@ -115,4 +115,4 @@ TEST(ClickConvert, OverwritesNoOtherFile) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_convert_test

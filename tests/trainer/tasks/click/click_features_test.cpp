@@ -16,7 +16,7 @@
 #include "tests/trainer/tasks/click/click_model_fixture.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_features_test {
 namespace {
 
 using test::expect_error;
@@ -265,4 +265,4 @@ TEST(NumberFeatures, BucketsAreFloorsOrPowersOfTwo) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_features_test

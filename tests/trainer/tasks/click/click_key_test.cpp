@@ -6,7 +6,7 @@
 #include "trainer/tasks/click/features.hpp"
 #include "trainer/tasks/click/text/text_cells.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_key_test {
 namespace {
 
 struct Case {
@@ -28,4 +28,4 @@ TEST(ClickKeys, MatchTheDocumentation) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_key_test

@@ -3,7 +3,7 @@
 #include "tests/support/expect_error.hpp"
 #include "trainer/tasks/click/layout.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_layout_test {
 namespace {
 
 using test::expect_error;
@@ -43,4 +43,4 @@ TEST(ClickLayout, RejectsInvalidNamesAndKinds) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_layout_test

@@ -12,7 +12,7 @@
 
 #include "gpups/gpups.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_metrics_test {
 namespace {
 
 // Returns the fraction of pairs of a click and a sample without click in which the click has the higher probability. A
@@ -161,4 +161,4 @@ TEST(ClickMetrics, AreIndependentOfRanksAndPieces) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_metrics_test

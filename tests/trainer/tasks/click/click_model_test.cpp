@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/tasks/click/click_model_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::click_model_test {
 namespace {
 
 constexpr std::size_t kSamples = 9;  // in microbatches of 2, 3 and 4
@@ -193,4 +193,4 @@ std::string name_of(testing::TestParamInfo<ClickCase> const& info) {
 INSTANTIATE_TEST_SUITE_P(All, ClickModels, testing::ValuesIn(cases()), name_of);
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::click_model_test

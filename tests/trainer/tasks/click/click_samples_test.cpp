@@ -13,7 +13,7 @@
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_samples_test {
 namespace {
 
 using test::correct_checksums;
@@ -277,4 +277,4 @@ TEST(ClickSamples, RejectsInvalidBlocks) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_samples_test

@@ -6,7 +6,7 @@
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_text_test {
 namespace {
 
 using test::expect_error;
@@ -215,4 +215,4 @@ TEST(ClickText, RejectsFilesWithoutSamples) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_text_test

@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_top_k_test {
 namespace {
 
 class ClickTopKTest : public ClickTrainTest {
@@ -137,4 +137,4 @@ TEST_F(ClickTopKTest, ResumeRejectsChangedCompression) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_top_k_test

@@ -17,7 +17,7 @@
 #include "trainer/tasks/click/text/convert.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::click_train_test {
 namespace {
 
 using test::expect_error;
@@ -346,4 +346,4 @@ TEST_F(ClickTrainTest, ReportsTheDataItRead) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::click_train_test

@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "trainer/tasks/click/entries.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::frequent_values_test {
 namespace {
 
 TEST(FrequentValues, HaveAtLeastTheMinimalCount) {
@@ -95,4 +95,4 @@ TEST(Entries, AreEqualForValuesAndListsOfOne) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::frequent_values_test

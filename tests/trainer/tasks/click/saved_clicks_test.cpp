@@ -12,7 +12,7 @@
 #include "trainer/tasks/click/click_metrics.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::saved_clicks_test {
 namespace {
 
 using test::expect_error;
@@ -84,4 +84,4 @@ TEST_F(ClickTrainTest, UnusedRowsExpire) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::saved_clicks_test

@@ -7,7 +7,7 @@
 #include "kernels/dense/dropout.hpp"
 #include "tests/support/model_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::dropout_test {
 namespace {
 
 constexpr std::size_t kEntities = 9, kRelations = 3, kSamples = 7;
@@ -172,4 +172,4 @@ TEST_P(DropoutOfRows, DependsOnTheGlobalBatchAlone) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::dropout_test

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-namespace gpups::trainer {
+namespace gpups::trainer::evaluate_test {
 namespace {
 
 // The score of (s, r, o) is s[0] * r[0] + 2 * o[0], so there are many ties.
@@ -88,4 +88,4 @@ TEST(Evaluator, RanksMatchHandComputation) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::evaluate_test

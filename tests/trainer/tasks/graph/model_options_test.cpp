@@ -10,7 +10,7 @@
 
 #include "tests/support/model_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::model_options_test {
 namespace {
 
 std::string error_of(GraphModelOptions const& options, Vocabulary const& vocabulary = make_vocabulary(5, 2)) {
@@ -255,4 +255,4 @@ TEST(TripleNegatives, AreUniformInEachPosition) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::model_options_test

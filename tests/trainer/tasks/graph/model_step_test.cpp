@@ -4,7 +4,7 @@
 
 #include "tests/support/model_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::model_step_test {
 namespace {
 
 // Returns the current rows of a table.
@@ -73,4 +73,4 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::model_step_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/model_fixture.hpp"
 
-namespace gpups::test {
+namespace gpups::test::model_test {
 namespace {
 
 // Every combination, at widths that use the scalar code and both kinds of ends of vectors.
@@ -304,4 +304,4 @@ TEST_P(Models, LargeScoresGiveFiniteLosses) {
 }
 
 }  // namespace
-}  // namespace gpups::test
+}  // namespace gpups::test::model_test

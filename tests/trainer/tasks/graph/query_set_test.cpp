@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace gpups::trainer {
+namespace gpups::trainer::query_set_test {
 namespace {
 
 // ann is entity 0, ben 1 and cem 2; knows is relation 0 and likes 1, and their inverses are 2 and 3.
@@ -57,4 +57,4 @@ TEST(QuerySet, BatchesHaveAllAnswersAndOneOfThemAsTheObject) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::query_set_test

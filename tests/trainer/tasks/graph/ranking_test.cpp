@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::ranking_test {
 namespace {
 
 TEST(RankingFilter, ContainsAnswersOfAllSplits) {
@@ -76,4 +76,4 @@ TEST(Nearest, UnknownNameErrorSuggestsSimilarName) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::ranking_test

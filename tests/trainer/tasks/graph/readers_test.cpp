@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::readers_test {
 namespace {
 
 TEST(Readers, NamesAreUnique) {
@@ -50,4 +50,4 @@ TEST(Readers, RejectEmptyFiles) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::readers_test

@@ -3,7 +3,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::reciprocal_test {
 namespace {
 
 using test::expect_error;
@@ -94,4 +94,4 @@ TEST_F(SoftmaxRun, RejectsWhatItCannotTrain) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::reciprocal_test

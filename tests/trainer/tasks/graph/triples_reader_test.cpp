@@ -7,7 +7,7 @@
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::triples_reader_test {
 namespace {
 
 using test::expect_error;
@@ -122,4 +122,4 @@ TEST(LineReader, RejectsTooLongLine) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::triples_reader_test

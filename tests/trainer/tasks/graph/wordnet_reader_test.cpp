@@ -12,7 +12,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::wordnet_reader_test {
 namespace {
 
 using test::expect_error;
@@ -161,4 +161,4 @@ TEST_F(InstalledWordnet, SplitDependsOnTheSeed) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::wordnet_reader_test

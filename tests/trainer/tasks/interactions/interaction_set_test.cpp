@@ -12,7 +12,7 @@
 #include "trainer/tasks/interactions/interaction_data.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::interaction_set_test {
 namespace {
 
 using test::expect_error;
@@ -121,4 +121,4 @@ TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::interaction_set_test

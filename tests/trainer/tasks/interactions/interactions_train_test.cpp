@@ -14,7 +14,7 @@
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/interactions/interaction_data.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::interactions_train_test {
 namespace {
 
 using test::expect_error;
@@ -210,4 +210,4 @@ TEST_F(InteractionsRunTest, ExportsNamesOfItemsAndUsers) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::interactions_train_test

@@ -10,7 +10,7 @@
 
 #include "trainer/tasks/interactions/ials_task.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::negative_items_test {
 namespace {
 
 using testing::Each;
@@ -79,4 +79,4 @@ TEST(IalsSamples, SolveUsersAndThenItems) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::negative_items_test

@@ -11,7 +11,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::recommendation_metrics_test {
 namespace {
 
 constexpr std::size_t kUsers = 40, kItems = 30;
@@ -119,4 +119,4 @@ TEST(RecommendationMetrics, EqualScoresAreInRandomOrderAndNanIsLast) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::recommendation_metrics_test

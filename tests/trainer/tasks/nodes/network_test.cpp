@@ -9,7 +9,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::network_test {
 namespace {
 
 using test::expect_error;
@@ -84,4 +84,4 @@ TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::network_test

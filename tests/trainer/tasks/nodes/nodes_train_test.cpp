@@ -11,7 +11,7 @@
 #include "trainer/base/random.hpp"
 #include "trainer/run/saved_run.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::nodes_train_test {
 namespace {
 
 using test::expect_error;
@@ -146,4 +146,4 @@ TEST_F(NodesTrainTest, ExportsFilesOfWord2vec) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::nodes_train_test

@@ -12,7 +12,7 @@
 
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::random_walks_test {
 namespace {
 
 Network network_of(std::uint32_t nodes, std::vector<WeightedEdge> const& edges, bool directed, bool weighted = false) {
@@ -118,4 +118,4 @@ TEST(RandomWalks, GroupsHaveThePairsOfTheWindows) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::random_walks_test

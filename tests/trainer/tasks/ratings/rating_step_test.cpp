@@ -10,7 +10,7 @@
 #include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::rating_step_test {
 namespace {
 
 using Factors = std::map<std::uint64_t, std::vector<double>>;  // by key
@@ -122,4 +122,4 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::rating_step_test

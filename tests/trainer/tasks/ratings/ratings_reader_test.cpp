@@ -13,7 +13,7 @@
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::ratings_reader_test {
 namespace {
 
 using test::expect_error;
@@ -181,4 +181,4 @@ TEST_F(RatingSets, DigestDependsOnTheData) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::ratings_reader_test

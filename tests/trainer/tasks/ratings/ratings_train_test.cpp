@@ -10,7 +10,7 @@
 #include "trainer/run/saved_run.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::ratings_train_test {
 namespace {
 
 using test::expect_error;
@@ -205,4 +205,4 @@ TEST_F(RatingsTrainTest, ReportsTheDataItRead) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::ratings_train_test

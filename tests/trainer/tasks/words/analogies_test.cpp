@@ -12,7 +12,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::analogies_test {
 namespace {
 
 using test::expect_error;
@@ -170,4 +170,4 @@ TEST(Answers, AreEqualOnAnyRanks) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::analogies_test

@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::corpus_test {
 namespace {
 
 using test::expect_error;
@@ -111,4 +111,4 @@ TEST_F(CorpusTest, RejectsLongWords) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::corpus_test

@@ -14,7 +14,7 @@
 
 #include "trainer/base/random.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::word_groups_test {
 namespace {
 
 TEST(AliasTable, DrawsInProportionToWeights) {
@@ -203,4 +203,4 @@ TEST(WordGroups, SubsamplingDropsFrequentWords) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::word_groups_test

@@ -11,7 +11,7 @@
 #include "trainer/tasks/task_kinds.hpp"
 #include "trainer/tasks/words/word_data.hpp"
 
-namespace gpups::trainer {
+namespace gpups::trainer::words_train_test {
 namespace {
 
 using test::expect_error;
@@ -222,4 +222,4 @@ TEST_F(WordsTrainTest, ReportsTheDataItRead) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer
+}  // namespace gpups::trainer::words_train_test
