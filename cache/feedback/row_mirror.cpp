@@ -11,7 +11,6 @@
 #include "kernels/rows/gather.hpp"
 #include "kernels/rows/list_rows.hpp"
 #include "kernels/rows/permute_rows.hpp"
-#include "kernels/sparse/select_above.hpp"
 
 namespace gpups::cache {
 namespace {

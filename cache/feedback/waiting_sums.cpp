@@ -9,7 +9,7 @@
 #include "gpups/error.hpp"
 #include "kernels/rows/columns.hpp"
 #include "kernels/runtime/upload.hpp"
-#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 
 namespace gpups::cache {
 

@@ -11,7 +11,7 @@
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/replica_uses.hpp"
 #include "kernels/runtime/upload.hpp"
-#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 
 namespace gpups::cache {
 

@@ -3,7 +3,6 @@
 
 #include "kernels/base/assert.hpp"
 #include "kernels/rows/list_rows.hpp"
-#include "kernels/sparse/select_above.hpp"
 
 namespace gpups::cache {
 

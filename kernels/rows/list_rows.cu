@@ -58,9 +58,23 @@ void run(Exec<S> ex, ListMarkedOfAll const& all) {
       [] GPUPS_FN(ListMarked const& l, std::size_t i, std::uint32_t rank) { list_row(l, i, rank); });
 }
 
+template <Space S>
+void run(Exec<S> ex, IndicesToBitmap const& m) {
+  // The thread with the first index of a word computes the whole word.
+  each(ex, m.bitmap.size(), [m] GPUPS_FN(std::size_t word) { m.bitmap[word] = 0; });
+  each(ex, m.indices.size(), [m] GPUPS_FN(std::size_t i) {
+    std::uint32_t const word = m.indices[i] / 32;
+    if (i > 0 && m.indices[i - 1] / 32 == word) return;
+    std::uint32_t bits = 0;
+    for (std::size_t j = i; j < m.indices.size() && m.indices[j] / 32 == word; ++j) bits |= 1U << (m.indices[j] % 32);
+    m.bitmap[word] = bits;
+  });
+}
+
 GPUPS_KERNEL(list_flagged_counted, ListFlaggedCounted)
 GPUPS_KERNEL(list_marked_counted, ListMarkedCounted)
 GPUPS_KERNEL(list_marked_of_all, ListMarkedOfAll)
+GPUPS_KERNEL(indices_to_bitmap, IndicesToBitmap)
 
 #ifndef __CUDACC__
 std::size_t wait_list_flagged(Stream& stream, ListFlagged const& arguments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selections of rows in three forms: a byte for each row (where rows are selected), a bitmap (on the wire), and a list
+// Selections of rows in three forms: a byte for each row (where rows are selected), a bitmap (in messages), and a list
 // of row numbers (where rows are processed).
 #pragma once
 
@@ -33,6 +33,14 @@ struct ListMarked {
 std::size_t wait_list_marked(Stream& stream, ListMarked const& arguments);
 // The same for many lists at once, without a wait. counts: (lists), their numbers.
 void list_marked(Stream& stream, std::span<ListMarked const> lists, View<std::uint32_t> counts);
+
+// Sets bit i % 32 of bitmap[i / 32] for each i of the indices, and clears all others. A bitmap is smaller than a list
+// if more than one element in 32 is selected.
+struct IndicesToBitmap {
+  View<std::uint32_t const> indices;  // (kept), distinct, ascending
+  View<std::uint32_t> bitmap;         // ((n + 31) / 32), where n is larger than all indices
+};
+void indices_to_bitmap(Stream& stream, IndicesToBitmap const& arguments);
 
 // Returns the number of words of a bitmap of n bits.
 constexpr std::size_t bitmap_words(std::size_t n) { return (n + 31) / 32; }

@@ -34,14 +34,14 @@ inline std::optional<TopKResult> top_k_of_list(HostExec ex, TopK const& t, Resid
   std::size_t const k = std::min(t.k, list.size());
   if (k == 0) return top_k_result(0, 0);
   std::uint32_t const bits = list.kth(ex, k);
-  write_selected(ex, list, x, {bits, k, true}, {t.indices, t.kept});
+  write_selected(ex, list, x, {bits, k}, {t.indices, t.kept});
   return top_k_result(k, bits);
 }
 
 // For any vector, in five passes. REQUIRES: k > 0.
 inline TopKResult top_k_of_all(HostExec ex, TopK const& t, ResidualSum& x, std::size_t k) {
   auto const [bits, count] = exact_threshold(ex, x, k);
-  write_selected(ex, x, {bits, count, true}, {t.indices, t.kept});
+  write_selected(ex, x, {bits, count}, {t.indices, t.kept});
   return top_k_result(count, bits);
 }
 

@@ -10,12 +10,11 @@
 
 namespace gpups::kernels {
 
-// Selects elements whose magnitude has bits > `bits`. If these are fewer than `most` and `and_equal` is set, also
-// selects the first elements with exactly these bits. Only the first `most` of all these elements are selected.
+// Selects elements whose magnitude has bits > `bits`. If these are fewer than `most`, also selects the first elements
+// with exactly these bits. Only the first `most` of all these elements are selected.
 struct Bound {
   std::uint32_t bits;
   std::size_t most;
-  bool and_equal;
 };
 
 // The destination of the selected elements.
@@ -62,7 +61,7 @@ std::size_t write_selected(HostExec ex, std::size_t pieces, Bound bound, Selecte
   });
   std::size_t above = 0;
   for (Count const& count : counts) above += count.above;
-  std::size_t equal_left = bound.and_equal ? bound.most - std::min(bound.most, above) : 0;
+  std::size_t equal_left = bound.most - std::min(bound.most, above);
   // From the counts of a piece to its position in the output, and the number of equal elements that it contributes.
   std::vector<std::size_t> start{0};
   for (Count& count : counts) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of merge_sums(), which merge_gradients() also uses on the host.
+// Adds rows of sums to others: merge_sums(), and a step of merge_gradients() on the host.
 #pragma once
 
 #include "kernels/base/assert.hpp"
 #include "kernels/base/atomic.hpp"
 #include "kernels/runtime/launch.hpp"
-#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 
 namespace gpups::kernels {
 
