@@ -7,10 +7,9 @@
 #include "kernels/codec/changed_rows_of_mirrors.hpp"
 #include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
-#include "kernels/rows/columns.hpp"
-#include "kernels/rows/gather.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -155,7 +154,7 @@ MirrorChunk RowMirror::wait_save(Stream& stream) const {
   std::size_t const dim = shard_.dim(), stride = row_stride(dim);
   auto const slots = keys_.wait_slots(stream);
   Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kResidualMarks);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{keys_.marks(), slots, marks});
   Matrix<float> const values(stream.device(), slots.size(), dim);
   kernels::gather(stream, {.rows = mirror_.const_ref(), .ids = slots, .out = values});
   MirrorChunk chunk{.threshold = threshold_.state(),
@@ -183,7 +182,7 @@ void RowMirror::wait_load(Stream& stream, MirrorChunk const& chunk) {
   copy<float>(stream, values.view().flat(), View<float const>(padded));
   kernels::update_mirrors(stream, {.rows = values, .slots = slots, .mirrors = mirror_.ref(), .add = false});
   auto const marks = to_device(stream, chunk.marks);
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "gpups/array.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::kernels {
 

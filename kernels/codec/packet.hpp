@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/base/philox_blocks.hpp"
+#include "kernels/base/philox.hpp"
 #include "kernels/base/store_wide.hpp"
 #include "kernels/codec/format.hpp"
 #include "kernels/codec/masked_copy.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpups/stream.hpp"
 
-#include "kernels/base/timeout.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 #include "kernels/runtime/queued_work.hpp"
 #include "kernels/runtime/space.hpp"

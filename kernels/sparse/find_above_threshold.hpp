@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/base/mask_words.hpp"
+#include "kernels/base/highway.hpp"
 #include "kernels/codec/code.hpp"
 
 namespace gpups::kernels {

@@ -2,7 +2,7 @@
 #include "kernels/sum/merge_gradients.hpp"
 
 #include "kernels/base/assert.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/sum/add_sums.hpp"
 #ifdef __CUDACC__

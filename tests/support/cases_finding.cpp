@@ -9,7 +9,7 @@
 #include "kernels/index/key_index.hpp"
 #include "kernels/index/unique_keys.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/select_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kernels/codec/top_k_rows.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/sparse/top_k.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"

@@ -3,7 +3,7 @@
 #include "kernels/runtime/stream_counters.hpp"
 
 #include "kernels/index/key_index.hpp"
-#include "kernels/rows/gather.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/runtime/parallel_for.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "tests/support/inputs.hpp"

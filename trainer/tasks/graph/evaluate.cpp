@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/base/nvtx.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "trainer/tasks/graph/entity_matrix.hpp"
 #include "trainer/tasks/graph/reciprocal.hpp"
 #include "trainer/tasks/graph/target_ranks.hpp"

@@ -7,7 +7,7 @@
 
 #include "kernels/dense/dropout.hpp"
 #include "kernels/dense/linear.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/runtime/parallel_for.hpp"
 #include "kernels/score/answer_loss.hpp"
 #include "kernels/score/combine_rows.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/replicas.hpp"
 
 #include <vector>
 

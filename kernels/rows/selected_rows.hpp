@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selections of rows in three forms: a byte for each row (where rows are selected), a bitmap (in messages), and a list
-// of row numbers (where rows are processed).
+// Selections of rows: by a byte for each row, by a bit for each row, or by the status of rows. Lists of row numbers are
+// made from them, and bitmaps from such lists.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gpups/array.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::kernels {
 
@@ -44,5 +45,19 @@ void indices_to_bitmap(Stream& stream, IndicesToBitmap const& arguments);
 
 // Returns the number of words of a bitmap of n bits.
 constexpr std::size_t bitmap_words(std::size_t n) { return (n + 31) / 32; }
+
+// The status of a row: it exists, waits for admission, or is free or only reserved (see row_lifecycle.hpp).
+enum class RowStatus { kExist, kWait, kFree };
+
+// Reads 8 bytes per row, writes 4 bytes per listed row.
+struct SelectRows {
+  Rows<std::uint32_t const> lifecycle;  // stride kLifecycleWords
+  std::uint32_t first, last;            // the rows that are searched: first .. last - 1
+  View<std::uint32_t> ids;              // (>= last - first), output: the rows of this kind, ascending
+  RowStatus kind;
+};
+
+// Lists the rows. Returns how many there are. Waits for `stream`.
+std::size_t wait_select_rows(Stream& stream, SelectRows const& arguments);
 
 }  // namespace gpups::kernels

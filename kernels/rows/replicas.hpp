@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The column that distinguishes replicas from owned rows. Its word is 0 for an owned row; for a replica it tells the
-// last step that uses it. Moves 8 bytes per row.
+// Which rows are replicas, and until when: a row has a word that is 0 if the row is owned, and otherwise contains the
+// last step that uses the replica. Moves 8 bytes per row.
 #pragma once
 
 #include <cstddef>

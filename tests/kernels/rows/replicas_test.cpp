@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of replicas: which ones stay when rows are marked, and which replicas are taken.
-#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/replicas.hpp"
 
 #include <gtest/gtest.h>
 
