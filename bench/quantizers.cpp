@@ -10,8 +10,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/codec/buckets.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"

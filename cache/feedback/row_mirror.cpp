@@ -5,7 +5,6 @@
 
 #include "cache/wire/row_format.hpp"
 #include "kernels/codec/changed_rows_of_mirrors.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/gather_elements.hpp"

@@ -7,7 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/hash_rows.hpp"

@@ -8,10 +8,8 @@
 #include "cache/wire/received_sums.hpp"
 #include "cache/wire/row_format.hpp"
 #include "kernels/base/assert.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
-#include "kernels/codec/extract_columns.hpp"
+#include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
-#include "kernels/codec/raw_sums.hpp"
 #include "kernels/codec/top_k_rows.hpp"
 #include "kernels/rows/row_storage.hpp"
 

@@ -2,8 +2,6 @@
 #include "kernels/codec/quantize_buckets.hpp"
 
 #include "kernels/base/assert.hpp"
-#include "kernels/codec/buckets.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 
 namespace gpups::kernels {

@@ -8,6 +8,41 @@
 
 namespace gpups::kernels {
 
+// A long vector as rows: wire buckets of equal length, each with its own scale or its own top-k, and a shorter last
+// one. Kernels for rows, such as top_k_rows(), are called for both matrices.
+
+// The whole buckets of a vector, (size / bucket, bucket), and the rest, (1, size % bucket) or without a row.
+template <class T>
+struct VectorBuckets {
+  MatrixView<T> whole, last;
+};
+
+// Splits a vector. An empty vector gives two matrices without rows, so an empty residual stays empty. REQUIRES: bucket
+// > 0.
+template <class T>
+VectorBuckets<T> buckets_of(View<T> vector, std::size_t bucket) {
+  std::size_t const rows = vector.size() / bucket, rest = vector.size() % bucket;
+  return {{vector.data(), rows, bucket, bucket, vector.device()},
+          {vector.data() + rows * bucket, rest == 0 ? 0U : 1U, rest, rest, vector.device()}};
+}
+
+// Returns the bytes of a vector on the wire: its whole buckets, then the last one.
+constexpr std::size_t bucket_bytes(Format format, std::size_t size, std::size_t bucket) {
+  std::size_t const rest = size % bucket;
+  return wire_bytes(format, size / bucket, bucket) + (rest == 0 ? 0 : wire_bytes(format, 1, rest));
+}
+
+// Returns the two parts of a vector on the wire. Byte is std::uint8_t or std::uint8_t const.
+template <class Byte>
+auto wire_buckets(View<Byte> wire, Format format, std::size_t size, std::size_t bucket) {
+  std::size_t const rows = size / bucket, rest = size % bucket, whole = wire_bytes(format, rows, bucket);
+  struct {
+    decltype(wire_rows(wire, format, rows, bucket)) whole, last;
+  } const both{wire_rows(wire.slice(0, whole), format, rows, bucket),
+               wire_rows(wire.slice(whole, wire.size() - whole), format, rest == 0 ? 0 : 1, rest)};
+  return both;
+}
+
 // As quantize_rows(), where each bucket is a row.
 struct QuantizeBuckets {
   View<float const> values;   // (n)

@@ -3,7 +3,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
-#include "kernels/runtime/queued_work.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 #include "kernels/runtime/space.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/score/distance_gradients.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "kernels/score/pair_rows_host.hpp"
 
 namespace gpups::kernels {

@@ -8,7 +8,6 @@
 
 #include "kernels/base/assert.hpp"
 #include "kernels/base/contribution.hpp"
-#include "kernels/codec/add_packed_row.hpp"
 #include "kernels/codec/each_packed_row.hpp"
 #include "kernels/runtime/compact.hpp"
 #include "kernels/runtime/launch.hpp"

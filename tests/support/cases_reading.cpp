@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "kernels/pool/gather_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/hash_rows.hpp"
 #include "kernels/rows/init_rows.hpp"

@@ -2,7 +2,6 @@
 // Cases of kernels that quantize rows for the wire and dequantize them.
 #include <memory>
 
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
 #include "tests/support/cases.hpp"

@@ -8,7 +8,6 @@
 #include "comm/collectives/selection/link_costs.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/sparse/encode_stream.hpp"
 #include "kernels/sparse/sum_streams.hpp"

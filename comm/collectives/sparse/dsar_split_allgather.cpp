@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/exchange_streams.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 
 namespace gpups::comm {

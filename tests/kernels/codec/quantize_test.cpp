@@ -6,8 +6,6 @@
 #include <limits>
 #include <set>
 
-#include "kernels/codec/buckets.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"

@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "kernels/base/nontemporal.hpp"
-#include "kernels/pool/find_pooled.hpp"
-#include "kernels/pool/gather_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 #include "tests/support/inputs.hpp"

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "kernels/index/key_index.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/sum/sum_gradients.hpp"

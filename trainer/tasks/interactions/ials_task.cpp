@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/factor/gramian.hpp"
 #include "kernels/factor/solve_rows.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/tasks/graph/entity_matrix.hpp"

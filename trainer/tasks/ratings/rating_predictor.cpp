@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernels/factor/rating_errors.hpp"
-#include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 
 namespace gpups::trainer {

@@ -8,7 +8,6 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "kernels/factor/rating_errors.hpp"
-#include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/factor_tables.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
 

@@ -13,7 +13,6 @@
 
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "tests/comm/collectives/allreduce/sum_shapes.hpp"
 #include "tests/support/environment.hpp"
