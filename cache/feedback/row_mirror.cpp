@@ -24,7 +24,7 @@ kernels::Format format_for(TableOptions const& table) {
 
 std::size_t code_bytes(TableOptions const& table, std::size_t n) {
   CodedShape const coded = coded_shape(n, table.dim);
-  return kernels::wire_bytes(format_for(table), coded.rows, coded.columns);
+  return kernels::encoded_bytes(format_for(table), coded.rows, coded.columns);
 }
 
 // A matrix of zeros that is used both as rows without padding and in the shape in which they are encoded.
@@ -102,8 +102,8 @@ RowMirror::Changes RowMirror::wait_send(Stream& stream, Clock step, View<Key con
         {.values = values, .rows = sent_rows, .slots = sent_slots, .mirrors = mirror_.const_ref(), .to = rows.rows()});
   }
   if (sent > 0) {
-    auto const wire = kernels::wire_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
-    kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .wire = wire});
+    auto const wire = kernels::encoded_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
+    kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .encoded = wire});
     wait_change(stream, *part.bytes, sent_slots);
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
@@ -123,8 +123,8 @@ void RowMirror::wait_change(Stream& stream, View<std::uint8_t const> codes, View
   auto const& table = shard_.options();
   if (slots.empty()) return;
   FoldedRows const rows(stream, slots.size(), table.dim);
-  auto const wire = kernels::wire_rows(codes, format_for(table), rows.shape.rows, rows.shape.columns);
-  kernels::dequantize_rows(stream, {.wire = wire, .out = rows.coded()});
+  auto const wire = kernels::encoded_rows(codes, format_for(table), rows.shape.rows, rows.shape.columns);
+  kernels::dequantize_rows(stream, {.encoded = wire, .out = rows.coded()});
   kernels::update_mirrors(stream,
                           {.rows = rows.rows(), .slots = slots, .mirrors = mirror_.ref(), .add = !is_lossless(table)});
   stream.wait();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of one number in each wire format: a scaled float to a code, a code to a float, and the scale for a row's
-// largest magnitude. Host and device give the same bits.
+// Conversion of one number in each format of format.hpp: a scaled float to a code, a code to a float, and the scale for
+// a row's largest magnitude. Host and device give the same bits.
 #pragma once
 
 #include <bit>
@@ -164,11 +164,12 @@ void with_format(Ex ex, Format format, Call const& call) {
   }
 }
 
-// Asserts that `wire` has room for n rows of `dim` columns.
-template <class Wire>
-void assert_room([[maybe_unused]] Wire const& wire, [[maybe_unused]] std::size_t n, [[maybe_unused]] std::size_t dim) {
-  GPUPS_ASSERT(wire.dim == dim && wire.codes.size() >= n * code_bytes(wire.format, dim));
-  GPUPS_ASSERT(!has_scale(wire.format) || wire.scales.size() >= n);
+// Asserts that `encoded` has room for n rows of `dim` columns.
+template <class Encoded>
+void assert_room([[maybe_unused]] Encoded const& encoded, [[maybe_unused]] std::size_t n,
+                 [[maybe_unused]] std::size_t dim) {
+  GPUPS_ASSERT(encoded.dim == dim && encoded.codes.size() >= n * code_bytes(encoded.format, dim));
+  GPUPS_ASSERT(!has_scale(encoded.format) || encoded.scales.size() >= n);
 }
 
 }  // namespace gpups::kernels

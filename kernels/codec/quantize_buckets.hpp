@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes a long vector with a scale for each wire bucket, and back (QSGD: Alistarh, Grubic, Li, Tomioka, Vojnovic,
-// NIPS 2017, with the largest magnitude as the norm).
+// Quantizes a long vector with a scale for each quantization bucket, and back (QSGD: Alistarh, Grubic, Li, Tomioka,
+// Vojnovic, NIPS 2017, with the largest magnitude as the norm).
 #pragma once
 
 #include "gpups/array.hpp"
@@ -8,8 +8,8 @@
 
 namespace gpups::kernels {
 
-// A long vector as rows: wire buckets of equal length, each with its own scale or its own top-k, and a shorter last
-// one. Kernels for rows, such as top_k_rows(), are called for both matrices.
+// A long vector as rows: quantization buckets of equal length, each with its own scale or its own top-k, and a shorter
+// last one. Kernels for rows, such as top_k_rows(), are called for both matrices.
 
 // The whole buckets of a vector, (size / bucket, bucket), and the rest, (1, size % bucket) or without a row.
 template <class T>
@@ -26,20 +26,20 @@ VectorBuckets<T> buckets_of(View<T> vector, std::size_t bucket) {
           {vector.data() + rows * bucket, rest == 0 ? 0U : 1U, rest, rest, vector.device()}};
 }
 
-// Returns the bytes of a vector on the wire: its whole buckets, then the last one.
+// Returns the bytes of an encoded vector: its whole buckets, then the last one.
 constexpr std::size_t bucket_bytes(Format format, std::size_t size, std::size_t bucket) {
   std::size_t const rest = size % bucket;
-  return wire_bytes(format, size / bucket, bucket) + (rest == 0 ? 0 : wire_bytes(format, 1, rest));
+  return encoded_bytes(format, size / bucket, bucket) + (rest == 0 ? 0 : encoded_bytes(format, 1, rest));
 }
 
-// Returns the two parts of a vector on the wire. Byte is std::uint8_t or std::uint8_t const.
+// Returns the two parts of an encoded vector. Byte is std::uint8_t or std::uint8_t const.
 template <class Byte>
-auto wire_buckets(View<Byte> wire, Format format, std::size_t size, std::size_t bucket) {
-  std::size_t const rows = size / bucket, rest = size % bucket, whole = wire_bytes(format, rows, bucket);
+auto encoded_buckets(View<Byte> encoded, Format format, std::size_t size, std::size_t bucket) {
+  std::size_t const rows = size / bucket, rest = size % bucket, whole = encoded_bytes(format, rows, bucket);
   struct {
-    decltype(wire_rows(wire, format, rows, bucket)) whole, last;
-  } const both{wire_rows(wire.slice(0, whole), format, rows, bucket),
-               wire_rows(wire.slice(whole, wire.size() - whole), format, rest == 0 ? 0 : 1, rest)};
+    decltype(encoded_rows(encoded, format, rows, bucket)) whole, last;
+  } const both{encoded_rows(encoded.slice(0, whole), format, rows, bucket),
+               encoded_rows(encoded.slice(whole, encoded.size() - whole), format, rest == 0 ? 0 : 1, rest)};
   return both;
 }
 
@@ -48,8 +48,8 @@ struct QuantizeBuckets {
   View<float const> values;   // (n)
   View<float> residual = {};  // (n), or empty
   Format format;
-  std::size_t bucket;       // columns of a bucket, for instance 512; a multiple of 16
-  View<std::uint8_t> wire;  // (bucket_bytes(format, n, bucket)), begins at a multiple of 16 bytes
+  std::size_t bucket;          // columns of a bucket, for instance 512; a multiple of 16
+  View<std::uint8_t> encoded;  // (bucket_bytes(format, n, bucket)), begins at a multiple of 16 bytes
   Rounding rounding = Rounding::kNearest;
   RoundingKey rounding_key = {};  // its rows are the buckets
 };
@@ -57,7 +57,7 @@ void quantize_buckets(Stream& stream, QuantizeBuckets const& arguments);
 
 // out = the vector, or out += the vector with `add`.
 struct DequantizeBuckets {
-  View<std::uint8_t const> wire;
+  View<std::uint8_t const> encoded;
   Format format;
   std::size_t bucket;
   View<float> out;  // (n)

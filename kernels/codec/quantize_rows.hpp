@@ -19,34 +19,34 @@ namespace gpups::kernels {
 struct QuantizeRows {
   MatrixView<float const> values;          // (n, dim)
   MatrixView<float> residual = {};         // (n, dim), or without rows: nothing is added, and errors are lost
-  WireRows wire;                           // n rows of the same dim
+  EncodedRows encoded;                     // n rows of the same dim
   Rounding rounding = Rounding::kNearest;  // kStochastic only with integer formats
   RoundingKey rounding_key = {};           // for kStochastic
 };
 void quantize_rows(Stream& stream, QuantizeRows const& arguments);
 
-// Decodes rows from the wire to floats, or to whole units of a grid, into an array or added to rows of a table. Reads
+// Decodes rows to floats, or to whole units of a grid, into an array or added to rows of a table. Reads
 // the codes and writes 4 or 8 bytes per element; adding reads as many. Padding does not change.
 
-// out.row(i) = row i of the wire. The product of code and scale is exact.
+// out.row(i) = decoded row i. The product of code and scale is exact.
 struct DequantizeRows {
-  WireRowsIn wire;        // n rows
+  EncodedRowsIn encoded;  // n rows
   MatrixView<float> out;  // (>= n, dim)
 };
 void dequantize_rows(Stream& stream, DequantizeRows const& arguments);
 
-// into.row(slots[i]) += row i of the wire, with one float addition for each element.
+// into.row(slots[i]) += decoded row i, with one float addition for each element.
 struct AddDequantized {
-  WireRowsIn wire;
+  EncodedRowsIn encoded;
   View<std::uint32_t const> slots;  // (n), distinct; empty: row i is added to row i
   MatrixView<float> into;           // (rows, dim)
 };
 void add_dequantized(Stream& stream, AddDequantized const& arguments);
 
-// into.row(slots[i]) += row i of the wire in units of 2^grid_log2, which are exactly the units that quantize_sums() has
+// into.row(slots[i]) += decoded row i in units of 2^grid_log2, which are exactly the units that quantize_sums() has
 // removed from the sums. Additions wrap around on overflow.
 struct AddDequantizedSums {
-  WireRowsIn wire;
+  EncodedRowsIn encoded;
   View<std::uint32_t const> slots;  // (n), distinct; empty: row i is added to row i
   MatrixView<std::int64_t> into;    // (rows, dim)
   int grid_log2;                    // the grid of the sums

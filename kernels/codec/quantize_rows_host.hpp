@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most used wire format, kInt8 rounded to nearest, with vectors: the sums of a row stay in registers between the
+// The most used format, kInt8 rounded to nearest, with vectors: the sums of a row stay in registers between the
 // search for its largest magnitude and the encoding. Gives the same bits as Code<Format::kInt8>.
 #pragma once
 

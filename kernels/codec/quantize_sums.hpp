@@ -19,7 +19,7 @@ namespace gpups::kernels {
 struct QuantizeSums {
   MatrixView<std::int64_t const> sums;  // (n, dim), or without rows: t = residual
   MatrixView<std::int64_t> residual;    // (n, dim), the same stride
-  WireRows wire;                        // n rows of the same dim
+  EncodedRows encoded;                  // n rows of the same dim
   int grid_log2;                        // at most 0
   // (1), kNoRow before the call. The call sets it to the smallest row with a t outside of -2^62 .. 2^62; codes and
   // residuals of such rows are undefined.
@@ -29,7 +29,7 @@ struct QuantizeSums {
 };
 void quantize_sums(Stream& stream, QuantizeSums const& arguments);
 
-// Rows of sums on the wire without encoding or padding: 8 bytes for each number.
+// Rows of sums as bytes, without encoding or padding: 8 bytes for each number.
 
 // Copies the rows to `words`, and sets them to zero.
 struct ExtractSums {

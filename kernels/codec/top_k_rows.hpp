@@ -28,8 +28,8 @@ struct TopKRows {
 };
 void top_k_rows(Stream& stream, TopKRows const& arguments);
 
-// Moves some columns of each row of sums to a narrower row, and adds them to other rows. The columns of a row are a
-// bitmap on the wire.
+// Moves some columns of each row of sums to a narrower row, and adds them to other rows. The columns of a row are
+// written as a bitmap.
 
 // Converts integers to the nearest floats.
 struct UnitsToFloats {

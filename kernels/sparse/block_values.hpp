@@ -17,7 +17,7 @@ namespace gpups::kernels {
 
 // Conversion of the floats of a stream's block to bytes and back, on the host. Readers accept any bytes.
 
-// Write and read the codes of one wire format.
+// Write and read the codes of one format.
 template <Format F>
 void write_codes(float const* x, std::size_t n, float inverse, std::uint8_t* to, std::size_t bytes) {
   for (std::size_t i = 0; i < n; i += kPacketSize) {

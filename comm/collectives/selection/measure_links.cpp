@@ -101,7 +101,7 @@ CoTask<LinkCosts> measure_links(Communicator& comm) {
     kernels::quantize_buckets(host, {.values = values,
                                      .format = kernels::Format::kInt8,
                                      .bucket = kBucket,
-                                     .wire = wire,
+                                     .encoded = wire,
                                      .rounding = kernels::Rounding::kStochastic});
     kernels::dequantize_buckets(host, {wire, kernels::Format::kInt8, kBucket, sums});
     host.wait();

@@ -56,7 +56,7 @@ CoTask<> allgather_quantized(Communicator& comm, StreamInput<float> terms, Strea
                      .residual = slice_or_empty(terms.residual, mine),
                      .format = output.format,
                      .bucket = kBucket,
-                     .wire = *wire,
+                     .encoded = *wire,
                      .rounding = rounds_stochastically ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
                      .rounding_key = rounding_key});
   for (Rank const q : other_ranks(comm)) {
