@@ -19,6 +19,7 @@
 namespace gpups::kernels {
 
 // Finds keys in any number of indices on a GPU, by teams of four threads, in one launch.
+
 struct SearchedIndex {
   KeysOfIndex index;
   std::uint32_t* missing;  // or null

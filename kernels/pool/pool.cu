@@ -17,11 +17,6 @@
 #else
 #include "kernels/pool/pool_host.hpp"
 #endif
-#ifdef __CUDACC__
-#include "kernels/pool/pool_device.hpp"
-#else
-#include "kernels/pool/pool_host.hpp"
-#endif
 
 namespace gpups::kernels {
 

@@ -62,6 +62,7 @@ void gather_pooled(Stream& stream, GatherPooled const& arguments);
 
 // Checks that offsets cut entries into bags, copies the offsets, and finds the bag of each entry. Moves 8 bytes per bag
 // and 4 per entry.
+
 struct BagPart {
   View<std::uint32_t const> offsets;  // (bags + 1); valid if non-decreasing from 0 to the number of entries
   View<std::uint32_t> kept;           // (bags + 1), output: a copy

@@ -17,6 +17,7 @@
 namespace gpups::kernels {
 
 // The rows of the entries that the host pools, strip by strip. If entries have keys, the keys are searched ahead.
+
 inline constexpr std::uint32_t kStripMax = 64;  // the most entries of a strip
 
 // The rows of entries, which are requested in the order of entries.

@@ -38,6 +38,7 @@ inline void repeated_ids(Stream& stream, RepeatedIds const& list) { repeated_ids
 
 // Checks that row numbers from a caller are below the number of rows, such as the source indices of a push. Reads 4
 // bytes per number.
+
 struct RowNumbersPart {
   View<std::uint32_t const> numbers;  // (n)
   std::size_t limit;                  // valid numbers are below it

@@ -138,8 +138,6 @@ class NumberMatrix {
 };
 
 // The values of the rows of a table: a RowStorage of any data type.
-
-// A RowStorage of any data type.
 class ValueStorage {
  public:
   ValueStorage() = default;

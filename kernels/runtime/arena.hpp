@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A share of the host's cores on which blocks of work run in parallel. Callers cut work at fixed boundaries, so that no
-// result depends on the number of threads. And the same for
-// independent pieces of work of a stream, such as microbatches.
+// result depends on the number of threads. And the same for independent pieces of work, such as microbatches.
 #pragma once
 
 #include <cstddef>

@@ -27,6 +27,7 @@ std::uint64_t memory_shortage(HostMemory const& memory, std::uint64_t bytes);
 HostMemory host_memory(std::filesystem::path const& root = "/");
 
 // Pinned host memory, which GPUs read and write without a further copy. It is used for staging.
+
 struct PinnedDelete {
   bool is_pinned = false;
   void operator()(std::byte* block) const noexcept;

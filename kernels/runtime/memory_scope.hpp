@@ -31,7 +31,7 @@ class MemoryScope {
 MemoryUser memory_user();
 
 // Every Stream of a CUDA device is added when it is created, and removed before its cudaStream_t is destroyed. Any
-// thread. add_stream() returns the memory user of the cudaStream_t, see memory_scope.hpp.
+// thread. add_stream() returns the memory user of the cudaStream_t.
 MemoryUser add_stream(Device device, void* native);
 void remove_stream(Device device, void* native) noexcept;
 

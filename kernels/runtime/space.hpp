@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The space in which a kernel body runs, as a type: work for one space cannot be passed to the other. And
-// the counters of a stream.
+// The space in which a kernel body runs, as a type: work for one space cannot be passed to the other. And the counters
+// of a stream.
 #pragma once
 
 #include <atomic>

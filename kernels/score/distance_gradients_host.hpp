@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // distance_gradients on the host: a vector of numbers of all rows at a time. Each direction is computed once, for the
-// query and for the candidate. Only for distance_gradients.cu.
+// query and for the candidate. Only for pair_rows.cu.
 #pragma once
 
 #ifndef __CUDACC__

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes a number for each pair of rows on a GPU: a block of threads for each tile. Only for dot_rows.cu and
-// distance_rows.cu.
+// Computes a number for each pair of rows on a GPU: a block of threads for each tile. Only for
+// pair_rows.cu.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of a sparsification, on the host: values, or their sum with a residual. The first pass over all blocks
-// writes the sum to the residual. And the search for the large elements of
-// a block.
+// The input of a sparsification, on the host: values, or their sum with a residual; and the search for the large
+// elements of a block of it.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +62,8 @@ inline std::size_t find_above_threshold(float const* x, std::size_t count, std::
   return found;
 }
 
-// See above. block() may be called for different blocks by several threads at the same time.
+// Values, or their sum with a residual: the first pass over all blocks writes the sum to the residual. block() may be
+// called for different blocks by several threads at the same time.
 class ResidualSum {
  public:
   ResidualSum(View<float const> values, View<float> residual)  // residual may be empty

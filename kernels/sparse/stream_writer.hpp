@@ -12,9 +12,7 @@
 
 namespace gpups::kernels {
 
-// Encodes the words and positions of blocks.
-
-// See above. write() may be called by several threads for different blocks.
+// Encodes the words and positions of blocks. write() may be called by several threads for different blocks.
 class StreamPositions {
  public:
   // For a stream of elements [first, first + size), whose block b will have at most most[b] elements.
@@ -52,9 +50,8 @@ class StreamPositions {
   Array<std::uint8_t> positions_;
 };
 
-// Writes whole blocks, if their sizes are not known beforehand.
-
-// See above. write() may be called by several threads for different blocks.
+// Writes whole blocks, if their sizes are not known beforehand. write() may be called by several threads for different
+// blocks.
 class StreamWriter {
  public:
   // For a stream of elements [first, first + size), whose block b will have at most most[b] elements.

@@ -18,8 +18,6 @@
 
 namespace gpups::kernels {
 
-// Writes the selected elements of a vector, in order, when the threshold is known. For device objects only.
-
 // Selects all elements whose magnitude has bits > `bits`, and the first `equal` elements with exactly these bits.
 struct DeviceBound {
   std::uint32_t bits, equal;
