@@ -10,8 +10,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/codec/buckets.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
@@ -62,7 +60,7 @@ std::size_t stream_bytes_stated(Format format) {
 std::size_t bytes_stated(Case const& c) {
   if (c.layout == Layout::kStream) return stream_bytes_stated(c.format);
   return c.layout == Layout::kBuckets ? kernels::bucket_bytes(c.format, kNumbers, kBucket)
-                                      : kernels::wire_bytes(c.format, kRows, kColumns);
+                                      : kernels::encoded_bytes(c.format, kRows, kColumns);
 }
 
 // Returns the stated error bound, for numbers that share a scale and whose largest is 1.
@@ -120,16 +118,16 @@ Coded code_floats(Stream& stream, Case const& c) {
     kernels::quantize_buckets(stream, {.values = View<float const>(all),
                                        .format = c.format,
                                        .bucket = kBucket,
-                                       .wire = wire.view(),
+                                       .encoded = wire.view(),
                                        .rounding = c.rounding,
                                        .rounding_key = kDraws});
     kernels::dequantize_buckets(stream, {read, c.format, kBucket, View<float>(decoded)});
   } else {
     kernels::quantize_rows(stream, {.values = as_rows<float const>(all),
-                                    .wire = kernels::wire_rows(wire.view(), c.format, kRows, kColumns),
+                                    .encoded = kernels::encoded_rows(wire.view(), c.format, kRows, kColumns),
                                     .rounding = c.rounding,
                                     .rounding_key = kDraws});
-    kernels::dequantize_rows(stream, {kernels::wire_rows(read, c.format, kRows, kColumns), as_rows<float>(decoded)});
+    kernels::dequantize_rows(stream, {kernels::encoded_rows(read, c.format, kRows, kColumns), as_rows<float>(decoded)});
   }
   stream.wait();
   return {{all.begin(), all.end()}, {decoded.begin(), decoded.end()}, wire.written()};
@@ -147,13 +145,13 @@ Coded code_sums(Stream& stream, Case const& c) {
   Wire wire(c);
   kernels::quantize_sums(stream, {.sums = as_rows<std::int64_t const>(sums),
                                   .residual = as_rows<std::int64_t>(residual),
-                                  .wire = kernels::wire_rows(wire.view(), c.format, kRows, kColumns),
+                                  .encoded = kernels::encoded_rows(wire.view(), c.format, kRows, kColumns),
                                   .grid_log2 = kGrid,
                                   .bad_row = View<std::uint32_t>(bad_row),
                                   .rounding = c.rounding,
                                   .rounding_key = kDraws});
   kernels::add_dequantized_sums(
-      stream, {.wire = kernels::wire_rows(View<std::uint8_t const>(wire.view()), c.format, kRows, kColumns),
+      stream, {.encoded = kernels::encoded_rows(View<std::uint8_t const>(wire.view()), c.format, kRows, kColumns),
                .slots = {},
                .into = as_rows<std::int64_t>(decoded),
                .grid_log2 = kGrid});

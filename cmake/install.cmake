@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpups)
 
 # The headers of kernels are installed in another folder, so that <prefix>/include has no folder "kernels". Code that
-# calls kernels links gpups::kernels, and includes "kernels/rows/gather.hpp" like the trainer.
+# calls kernels links gpups::kernels, and includes "kernels/rows/copy_rows.hpp" like the trainer.
 set(kernels_folder ${CMAKE_INSTALL_INCLUDEDIR}/gpups-kernels)
 add_library(gpups_lower_face INTERFACE)
 set_target_properties(gpups_lower_face PROPERTIES EXPORT_NAME kernels)

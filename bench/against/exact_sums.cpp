@@ -6,7 +6,7 @@
 #include "bench/against/races.hpp"
 #include "bench/against/sparse_gradients.hpp"
 #include "kernels/base/vector.hpp"
-#include "kernels/rows/gather.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "kernels/update/update_row.hpp"
 #include "tests/support/inputs.hpp"

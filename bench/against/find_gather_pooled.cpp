@@ -7,7 +7,7 @@
 
 #include "bench/against/races.hpp"
 #include "kernels/index/key_index.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a gather of random rows of 256 bytes, out of 4 million, with a copy of as many bytes.
-#include "kernels/rows/gather.hpp"
+#include "kernels/rows/copy_rows.hpp"
 
 #include <memory>
 

@@ -31,7 +31,7 @@ Race quantize_int8_race(Stream& stream) {
     copy<float>(stream, state->values.view().slice(first, 1024).flat(), View<float const>(some));
     memory::fill_bytes(stream, state->residual.view().row(first), 0, some.size() * sizeof(float));
   }
-  state->wire = Array<std::uint8_t>(stream.device(), kernels::wire_bytes(kernels::Format::kInt8, kRows, kDim));
+  state->wire = Array<std::uint8_t>(stream.device(), kernels::encoded_bytes(kernels::Format::kInt8, kRows, kDim));
   double const bytes = static_cast<double>(kRows * kDim) * 12 + static_cast<double>(state->wire.bytes());
   return {"bytes",
           {"quantize_int8", bytes,
@@ -39,7 +39,7 @@ Race quantize_int8_race(Stream& stream) {
              kernels::quantize_rows(
                  stream, {.values = state->values,
                           .residual = state->residual,
-                          .wire = kernels::wire_rows(state->wire.view(), kernels::Format::kInt8, kRows, kDim)});
+                          .encoded = kernels::encoded_rows(state->wire.view(), kernels::Format::kInt8, kRows, kDim)});
              stream.wait();
            }},
           copy_side(stream)};

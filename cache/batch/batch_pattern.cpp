@@ -8,7 +8,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/index/unique_keys.hpp"
-#include "kernels/pool/validate_bags.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/rows/row_storage.hpp"
 #include "kernels/runtime/require_memory.hpp"
 

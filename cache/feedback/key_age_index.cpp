@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/rows/columns.hpp"
+#include "kernels/rows/gather_elements.hpp"
 
 namespace gpups::cache {
 
@@ -29,7 +29,7 @@ std::uint32_t KeyAgeIndex::wait_eviction_age(Stream& stream, Clock step, std::si
   if (size() <= most) return 0;
   auto const slots = index_.wait_ids(stream);
   Array<std::uint32_t> const words(stream.device(), slots.size() * kernels::kResidualMarks);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{marks(), slots, words});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{marks(), slots, words});
   std::vector<std::uint32_t> ages;
   auto const on_host = to_host(stream, words.view());
   for (std::size_t i = kernels::kLastUse; i < on_host.size(); i += kernels::kResidualMarks) {
@@ -49,7 +49,7 @@ void KeyAgeIndex::wait_erase(Stream& stream, View<std::uint32_t const> slots) {
 Array<Key> KeyAgeIndex::wait_keys(Stream& stream, View<std::uint32_t const> slots) const {
   Array<Key> keys(stream.device(), slots.size());
   View<std::uint64_t> const words(reinterpret_cast<std::uint64_t*>(keys.data()), slots.size(), stream.device());
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint64_t>{index_.keys(), slots, words});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint64_t>{index_.keys(), slots, words});
   stream.wait();
   return keys;
 }

@@ -6,8 +6,8 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/no_bad_row.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/rows/columns.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 ResidualTable::ResidualTable(Device device, TableOptions const& table)
@@ -31,7 +31,7 @@ Array<std::uint32_t> ResidualTable::wait_slots(Stream& stream, View<Key const> k
 
 Array<std::uint32_t> ResidualTable::marks_of(Stream& stream, View<std::uint32_t const> slots) const {
   Array<std::uint32_t> marks(stream.device(), slots.size() * kernels::kResidualMarks);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{keys_.marks(), slots, marks});
   return marks;
 }
 
@@ -181,7 +181,7 @@ void ResidualTable::wait_undo(Stream& stream, UndoRecord const& before) {
     kernels::subtract_residual(
         stream, {.sums = before.added, .order = before.order, .slots = slots, .residual = residuals_.ref()});
   }
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const marks = to_host(stream, before.marks.view());
   std::vector<std::uint32_t> unknown;  // slots that were free before the step
   for (std::size_t i = 0; i < slots_there.size(); ++i) {
@@ -245,7 +245,7 @@ void ResidualTable::wait_add(Stream& stream, ResidualChunk const& chunk) {
   auto const marks = to_device(stream, chunk.marks);
   auto const slots = wait_slots(stream, keys);
   kernels::scatter_residual(stream, {.from = padded, .slots = slots, .residual = residuals_.ref()});
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();
 }
 

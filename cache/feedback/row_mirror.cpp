@@ -5,13 +5,10 @@
 
 #include "cache/wire/row_format.hpp"
 #include "kernels/codec/changed_rows_of_mirrors.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
-#include "kernels/rows/columns.hpp"
-#include "kernels/rows/gather.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/permute_rows.hpp"
-#include "kernels/sparse/select_above.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -27,7 +24,7 @@ kernels::Format format_for(TableOptions const& table) {
 
 std::size_t code_bytes(TableOptions const& table, std::size_t n) {
   CodedShape const coded = coded_shape(n, table.dim);
-  return kernels::wire_bytes(format_for(table), coded.rows, coded.columns);
+  return kernels::encoded_bytes(format_for(table), coded.rows, coded.columns);
 }
 
 // A matrix of zeros that is used both as rows without padding and in the shape in which they are encoded.
@@ -105,8 +102,8 @@ RowMirror::Changes RowMirror::wait_send(Stream& stream, Clock step, View<Key con
         {.values = values, .rows = sent_rows, .slots = sent_slots, .mirrors = mirror_.const_ref(), .to = rows.rows()});
   }
   if (sent > 0) {
-    auto const wire = kernels::wire_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
-    kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .wire = wire});
+    auto const wire = kernels::encoded_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
+    kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .encoded = wire});
     wait_change(stream, *part.bytes, sent_slots);
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
@@ -126,8 +123,8 @@ void RowMirror::wait_change(Stream& stream, View<std::uint8_t const> codes, View
   auto const& table = shard_.options();
   if (slots.empty()) return;
   FoldedRows const rows(stream, slots.size(), table.dim);
-  auto const wire = kernels::wire_rows(codes, format_for(table), rows.shape.rows, rows.shape.columns);
-  kernels::dequantize_rows(stream, {.wire = wire, .out = rows.coded()});
+  auto const wire = kernels::encoded_rows(codes, format_for(table), rows.shape.rows, rows.shape.columns);
+  kernels::dequantize_rows(stream, {.encoded = wire, .out = rows.coded()});
   kernels::update_mirrors(stream,
                           {.rows = rows.rows(), .slots = slots, .mirrors = mirror_.ref(), .add = !is_lossless(table)});
   stream.wait();
@@ -156,7 +153,7 @@ MirrorChunk RowMirror::wait_save(Stream& stream) const {
   std::size_t const dim = shard_.dim(), stride = row_stride(dim);
   auto const slots = keys_.wait_slots(stream);
   Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kResidualMarks);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{keys_.marks(), slots, marks});
   Matrix<float> const values(stream.device(), slots.size(), dim);
   kernels::gather(stream, {.rows = mirror_.const_ref(), .ids = slots, .out = values});
   MirrorChunk chunk{.threshold = threshold_.state(),
@@ -184,7 +181,7 @@ void RowMirror::wait_load(Stream& stream, MirrorChunk const& chunk) {
   copy<float>(stream, values.view().flat(), View<float const>(padded));
   kernels::update_mirrors(stream, {.rows = values, .slots = slots, .mirrors = mirror_.ref(), .add = false});
   auto const marks = to_device(stream, chunk.marks);
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();
 }
 

@@ -7,9 +7,9 @@
 
 #include "cache/wire/no_bad_row.hpp"
 #include "gpups/error.hpp"
-#include "kernels/rows/columns.hpp"
+#include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
-#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 
 namespace gpups::cache {
 
@@ -101,7 +101,7 @@ std::vector<Key> WaitingSums::wait_keys(Stream& stream) const {
 ResidualChunk WaitingSums::wait_save(Stream& stream) const {
   auto const slots = keys_.wait_slots(stream);
   Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kResidualMarks);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{keys_.marks(), slots, marks});
   auto const padded = to_host(stream, read(stream, slots).view().flat());
   ResidualChunk chunk{.keys = wait_keys(stream), .marks = to_host(stream, marks.view()), .sums = {}};
   std::size_t const stride = row_stride(table_.dim);

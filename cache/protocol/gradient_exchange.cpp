@@ -7,8 +7,8 @@
 
 #include "cache/wire/gradient_section.hpp"
 #include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/runtime/upload.hpp"
-#include "kernels/sum/count_entries.hpp"
 
 namespace gpups::cache {
 namespace {

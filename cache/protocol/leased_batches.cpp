@@ -9,9 +9,9 @@
 
 #include "cache/wire/no_bad_row.hpp"
 #include "kernels/rows/gather_elements.hpp"
-#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/replicas.hpp"
 #include "kernels/runtime/upload.hpp"
-#include "kernels/sum/sum_gradients.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 
 namespace gpups::cache {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/rows/gather_elements.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -2,9 +2,9 @@
 #include "cache/protocol/moved_body.hpp"
 
 #include "cache/wire/received_sums.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {

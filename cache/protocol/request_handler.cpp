@@ -8,7 +8,7 @@
 #include "cache/protocol/countdown_callback.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
 
 namespace gpups::cache {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "cache/feedback/row_mirror.hpp"
 #include "cache/wire/received_sums.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 

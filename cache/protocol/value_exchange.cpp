@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "kernels/rows/gather_elements.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 

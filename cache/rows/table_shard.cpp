@@ -7,15 +7,13 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/pool/find_pooled.hpp"
-#include "kernels/rows/columns.hpp"
-#include "kernels/rows/gather.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/hash_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
-#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/replicas.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/scatter.hpp"
-#include "kernels/rows/update_lifecycle.hpp"
 
 namespace gpups::cache {
 
@@ -39,7 +37,7 @@ void TableShard::allocate(Device device) {
 Array<Key> TableShard::keys_of(Stream& stream, View<std::uint32_t const> ids) const {
   Array<Key> keys(stream.device(), ids.size());
   View<std::uint64_t> const numbers(reinterpret_cast<std::uint64_t*>(keys.data()), keys.size(), keys.device());
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint64_t>{index_.keys(), ids, numbers});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint64_t>{index_.keys(), ids, numbers});
   return keys;
 }
 
@@ -186,11 +184,11 @@ TableShard::RowChunk TableShard::wait_read(Stream& stream, View<std::uint32_t co
   }
   if (columns != Columns::kKeysAndValues) {
     chunk.lifecycle = Array<std::uint32_t>(device, ids.size() * kernels::kLifecycleWords);
-    kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{lifecycle_.const_ref(), ids, chunk.lifecycle});
+    kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{lifecycle_.const_ref(), ids, chunk.lifecycle});
   }
   if (columns == Columns::kAll) {
     chunk.state = Array<float>(device, ids.size() * state_columns_);
-    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, chunk.state});
+    kernels::gather_stored(stream, kernels::GatherStored<float>{state_.const_ref(), ids, chunk.state});
   }
   stream.wait();
   return chunk;
@@ -205,9 +203,9 @@ void TableShard::wait_write(Stream& stream, RowChunk const& chunk) {
     MissingKeys const rows{{this, chunk.keys, ids}, chunk.rows()};
     wait_insert(stream, {&rows, 1});
     kernels::scatter(stream, {.from = chunk.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-    kernels::scatter_column(stream, kernels::ScatterColumn<float>{chunk.state, ids, state_.ref()});
+    kernels::scatter_stored(stream, kernels::ScatterStored<float>{chunk.state, ids, state_.ref()});
   }
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{chunk.lifecycle, ids, lifecycle_.ref()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{chunk.lifecycle, ids, lifecycle_.ref()});
   stream.wait();
 }
 

@@ -14,13 +14,12 @@
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
 #include "kernels/index/key_index.hpp"
-#include "kernels/rows/gather_numbers.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
-#include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/number_type.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/rows/row_storage.hpp"
-#include "kernels/rows/select_rows.hpp"
-#include "kernels/rows/update_lifecycle.hpp"
-#include "kernels/rows/value_storage.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/runtime/host_reads.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "kernels/update/update_rows.hpp"
@@ -156,7 +155,7 @@ class TableShard {
     View<std::uint32_t const> ids;
   };
   static void pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock);
-  // Copies the words of rows and replicas (kernels/rows/replica_uses.hpp) to `words`. Queued on `stream`.
+  // Copies the words of rows and replicas (kernels/rows/replicas.hpp) to `words`. Queued on `stream`.
   void read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words);
   // Writes the row numbers of keys that have rows or replicas to `ids`. Queued on `stream`.
   static void find(Stream& stream, std::span<ShardKeys const> parts);
@@ -316,7 +315,7 @@ class TableShard {
   kernels::ValueStorage values_;
   kernels::RowStorage<float> state_;
   kernels::RowStorage<std::uint32_t> lifecycle_;  // see kernels/rows/row_lifecycle.hpp
-  kernels::RowStorage<std::uint32_t> uses_;       // see kernels/rows/replica_uses.hpp
+  kernels::RowStorage<std::uint32_t> uses_;       // see kernels/rows/replicas.hpp
   kernels::RowStorage<std::uint64_t> mark_;       // position of a row in a merged list, or presence in a list
   std::uint32_t epoch_ = 0;                       // the epoch of current marks
   double replica_fraction_;

@@ -8,7 +8,6 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/update_lifecycle.hpp"
 #include "kernels/sum/merge_gradients.hpp"
 #include "kernels/update/sum_and_update.hpp"
 

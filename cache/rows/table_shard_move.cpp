@@ -3,13 +3,11 @@
 #include <type_traits>
 
 #include "cache/rows/table_shard.hpp"
-#include "kernels/rows/columns.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/gather_elements.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/rows/permute_rows.hpp"
-#include "kernels/rows/replica_uses.hpp"
+#include "kernels/rows/replicas.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/update_lifecycle.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -95,8 +93,8 @@ void TableShard::wait_put(Stream& stream, View<Key const> keys, MatrixView<float
 
 void TableShard::read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const {
   kernels::gather_numbers(stream, gather_numbers(ids, to.values));
-  kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, to.state});
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{lifecycle_.const_ref(), ids, to.lifecycle});
+  kernels::gather_stored(stream, kernels::GatherStored<float>{state_.const_ref(), ids, to.state});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{lifecycle_.const_ref(), ids, to.lifecycle});
 }
 
 void TableShard::make_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
@@ -117,8 +115,8 @@ void TableShard::reset_columns(Stream& stream, View<std::uint32_t const> ids) {
 
 void TableShard::write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from) {
   kernels::scatter_numbers(stream, scatter_numbers(from.values, ids));
-  kernels::scatter_column(stream, kernels::ScatterColumn<float>{from.state, ids, state_.ref()});
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{from.lifecycle, ids, lifecycle_.ref()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<float>{from.state, ids, state_.ref()});
+  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{from.lifecycle, ids, lifecycle_.ref()});
 }
 
 }  // namespace gpups::cache

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "cache/rows/table_shard.hpp"
-#include "kernels/rows/columns.hpp"
-#include "kernels/rows/replica_uses.hpp"
-#include "kernels/rows/scatter.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/rows/gather_elements.hpp"
+#include "kernels/rows/replicas.hpp"
 
 namespace gpups::cache {
 
@@ -61,7 +61,7 @@ void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock c
 
 void TableShard::read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words) {
   uses_.reserve(stream, index_.ids_end());
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{uses_.const_ref(), ids, words});
+  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{uses_.const_ref(), ids, words});
 }
 
 void TableShard::find(Stream& stream, std::span<ShardKeys const> parts) {

@@ -8,8 +8,8 @@
 
 #include "cache/rows/table_shard.hpp"
 #include "gpups/error.hpp"
+#include "kernels/rows/check_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
-#include "kernels/rows/repeated_ids.hpp"
 
 namespace gpups::cache {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "kernels/index/check_row_numbers.hpp"
+#include "kernels/rows/check_rows.hpp"
 #include "kernels/runtime/require_memory.hpp"
 
 namespace gpups::cache {

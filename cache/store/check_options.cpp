@@ -6,7 +6,6 @@
 #include "cache/files/manifest.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/half.hpp"
-#include "kernels/base/timeout.hpp"
 #include "kernels/rows/number_type.hpp"
 
 namespace gpups::cache {

@@ -12,9 +12,9 @@
 #include "cache/placement/replica_leases.hpp"
 #include "cache/wire/key_dictionary.hpp"
 #include "kernels/index/key_index.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/rows/row_storage.hpp"
-#include "kernels/rows/value_storage.hpp"
 #include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {

@@ -5,8 +5,8 @@
 #include "cache/protocol/collective_call.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/rows/check_values.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/check_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 #include "kernels/runtime/require_memory.hpp"
 

@@ -8,7 +8,7 @@
 #include "cache/store/check_gradients.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 #include "kernels/runtime/require_memory.hpp"
 #include "kernels/update/sum_and_update.hpp"

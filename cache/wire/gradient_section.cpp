@@ -2,8 +2,7 @@
 #include "cache/wire/gradient_section.hpp"
 
 #include "kernels/base/assert.hpp"
-#include "kernels/rows/list_rows.hpp"
-#include "kernels/sparse/select_above.hpp"
+#include "kernels/rows/selected_rows.hpp"
 
 namespace gpups::cache {
 

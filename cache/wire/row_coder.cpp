@@ -8,10 +8,8 @@
 #include "cache/wire/received_sums.hpp"
 #include "cache/wire/row_format.hpp"
 #include "kernels/base/assert.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
-#include "kernels/codec/extract_columns.hpp"
+#include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
-#include "kernels/codec/raw_sums.hpp"
 #include "kernels/codec/top_k_rows.hpp"
 #include "kernels/rows/row_storage.hpp"
 
@@ -50,7 +48,7 @@ std::size_t RowCoder::bitmap_bytes(std::size_t n) const {
 
 std::size_t RowCoder::code_bytes(std::size_t n) const {
   CodedShape const coded = coded_shape(n, width_);
-  return kernels::wire_bytes(format_, coded.rows, coded.columns);
+  return kernels::encoded_bytes(format_, coded.rows, coded.columns);
 }
 
 bool RowCoder::is_valid_size(std::uint64_t bytes, std::size_t n) const {
@@ -83,7 +81,7 @@ kernels::PackedBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int
   auto const bad_row = no_bad_row(stream);  // not read: wait_encode() requires numbers in range
   kernels::quantize_sums(stream, {.sums = {},
                                   .residual = folds ? folded.view() : rows,
-                                  .wire = kernels::wire_rows(codes, format_, coded.rows, coded.columns),
+                                  .encoded = kernels::encoded_rows(codes, format_, coded.rows, coded.columns),
                                   .grid_log2 = grid_log2_,
                                   .bad_row = bad_row});
   if (folds) kernels::add_raw_sums(stream, {.words = numbers, .slots = {}, .into = rows});
@@ -128,7 +126,7 @@ void RowCoder::wait_add_codes(Stream& stream, View<std::uint8_t const> from, std
   CodedShape const coded = coded_shape(n, width_);
   bool const folds = width_ < kShortRow;
   auto const folded = folds ? zeros(stream, coded.rows, coded.columns) : Matrix<std::int64_t>();
-  kernels::add_dequantized_sums(stream, {.wire = kernels::wire_rows(from, format_, coded.rows, coded.columns),
+  kernels::add_dequantized_sums(stream, {.encoded = kernels::encoded_rows(from, format_, coded.rows, coded.columns),
                                          .slots = folds ? View<std::uint32_t const>() : slots,
                                          .into = folds ? folded.view() : into,
                                          .grid_log2 = grid_log2_});

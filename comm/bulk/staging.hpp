@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/runtime/pinned.hpp"
+#include "kernels/runtime/host_memory.hpp"
 
 namespace gpups::comm {
 

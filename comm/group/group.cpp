@@ -8,7 +8,6 @@
 #include "comm/collectives/selection/selector.hpp"
 #include "comm/group/group_impl.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/timeout.hpp"
 
 namespace gpups {
 

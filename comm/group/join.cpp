@@ -11,7 +11,6 @@
 #include "comm/group/group_impl.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/timeout.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/group/process_group.hpp"
 #include "comm/ucx/header_mac.hpp"

@@ -5,6 +5,11 @@
 
 #ifndef __CUDACC__
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
 #if defined(__x86_64__) && !(defined(__AVX2__) && defined(__FMA__))
 #error "kernels need AVX2 and FMA (sums would be rounded in another way): use GPUPS_HOST_ARCH=portable"
 #endif
@@ -19,7 +24,25 @@
 #include <hwy/highway.h>
 
 namespace gpups::kernels {
+
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Returns the bits of 64 comparisons. mask(k) returns the mask of the numbers k, k + 1, ..., a vector of D.
+template <class D, class F>
+[[gnu::always_inline]] inline std::uint64_t mask_word(D d, F mask) {
+  constexpr std::size_t kWidth = hn::MaxLanes(D()), kBytes = (kWidth + 7) / 8;
+  std::uint64_t word = 0;
+#pragma GCC unroll 16
+  for (std::size_t k = 0; k < 64; k += kWidth) {
+    std::uint8_t bytes[8];  // Highway may write all
+    hn::StoreMaskBits(d, mask(k), bytes);
+    std::conditional_t<kBytes == 1, std::uint8_t, std::uint16_t> bits;
+    std::memcpy(&bits, bytes, kBytes);
+    word |= std::uint64_t{bits} << k;
+  }
+  return word;
 }
+
+}  // namespace gpups::kernels
 
 #endif

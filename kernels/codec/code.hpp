@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of one number in each wire format: a scaled float to a code, a code to a float, and the scale for a row's
-// largest magnitude. Host and device give the same bits.
+// Conversion of one number in each format of format.hpp: a scaled float to a code, a code to a float, and the scale for
+// a row's largest magnitude. Host and device give the same bits.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
+#include "kernels/base/assert.hpp"
 #include "kernels/base/half.hpp"
 #include "kernels/codec/format.hpp"
 
@@ -138,6 +139,37 @@ GPUPS_ANY_FN inline RowScale scale_of(std::uint32_t magnitude) {
   } else {
     return {1, 1};
   }
+}
+
+// Calls call.as<F>(ex) for this format.
+template <class Ex, class Call>
+void with_format(Ex ex, Format format, Call const& call) {
+  switch (format) {
+    case Format::kFloat:
+      return call.template as<Format::kFloat>(ex);
+    case Format::kHalf:
+      return call.template as<Format::kHalf>(ex);
+    case Format::kBFloat16:
+      return call.template as<Format::kBFloat16>(ex);
+    case Format::kE4M3:
+      return call.template as<Format::kE4M3>(ex);
+    case Format::kE5M2:
+      return call.template as<Format::kE5M2>(ex);
+    case Format::kInt8:
+      return call.template as<Format::kInt8>(ex);
+    case Format::kInt4:
+      return call.template as<Format::kInt4>(ex);
+    case Format::kInt2:
+      return call.template as<Format::kInt2>(ex);
+  }
+}
+
+// Asserts that `encoded` has room for n rows of `dim` columns.
+template <class Encoded>
+void assert_room([[maybe_unused]] Encoded const& encoded, [[maybe_unused]] std::size_t n,
+                 [[maybe_unused]] std::size_t dim) {
+  GPUPS_ASSERT(encoded.dim == dim && encoded.codes.size() >= n * code_bytes(encoded.format, dim));
+  GPUPS_ASSERT(!has_scale(encoded.format) || encoded.scales.size() >= n);
 }
 
 }  // namespace gpups::kernels

@@ -2,6 +2,8 @@
 // The loops over received rows of packed_rows.hpp, of many parts at once. The start of a row depends on the widths of
 // all rows before it. On the host, a task has some blocks of rows and adds up widths as it proceeds. On a GPU, a scan
 // over blocks runs first, and each row adds up the widths before it in its block.
+//
+// And the addition of received rows to others, for add_packed_sums() and, on the host, for merge_gradients().
 #pragma once
 
 #include <algorithm>
@@ -12,11 +14,12 @@
 
 #include "kernels/base/atomic.hpp"
 #include "kernels/codec/pack_sums.hpp"
+#include "kernels/codec/packed_row.hpp"
 #include "kernels/codec/packed_rows.hpp"
 #include "kernels/rows/row_storage.hpp"
+#include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/read_back.hpp"
 #include "kernels/runtime/segments.hpp"
-
 #ifdef __CUDACC__
 #include <cub/device/device_scan.cuh>
 
@@ -134,5 +137,25 @@ void each_packed_row(HostExec ex, std::vector<Part> parts) {
   });
 }
 #endif
+
+// For each_packed_row(): adds a row to its target.
+struct AddPackedRow {
+  AddPackedSums a;
+
+  GPUPS_ANY_FN PackedRows const& rows() const { return a.rows; }
+  GPUPS_FN View<std::uint64_t const> const& starts() const { return a.starts; }
+  GPUPS_FN std::uint32_t slot(std::size_t i) const {
+    return a.slots.empty() ? static_cast<std::uint32_t>(i) : a.slots[i];
+  }
+  GPUPS_FN void operator()(std::size_t i, std::uint32_t width, std::uint8_t const* from, NativeLanes lanes) const {
+    std::size_t const dim = a.rows.dim;
+    if (i + kRowsAhead < a.rows.rows) {
+      lanes.prefetch(a.into.row(slot(i + kRowsAhead)), dim * sizeof(std::int64_t));
+    }
+    if (width == 0) return;
+    bool const overflows = add_packed_row(from, dim, width, a.into.row(slot(i)), lanes);
+    if (overflows && lanes.first()) atomic_min(a.bad_row.data(), slot(i));
+  }
+};
 
 }  // namespace gpups::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire formats of rows of floats, and their sizes in bytes.
+// The formats of encoded rows of floats, and their sizes in bytes. Messages between ranks contain such rows.
 //
 // A row is encoded as codes of equal width, in the order of its columns, the first in the lowest bits. Its bytes are
 // padded to a multiple of 4. Formats with few bits have a scale for each row: the value of a column is its code times
@@ -15,8 +15,9 @@
 //   kInt4     M / 14  (1 + 2^-14)                          4, and a scale of M / 7
 //   kInt2     M / 2  (1 + 2^-14)                           2, and a scale of M
 // Stochastic rounding, for the last three, doubles the largest error and makes its mean zero, except for 2^-17 of the
-// scale. A row with a scale is sent as zeros if M < 2^-100. If M >= 2^127, or M is not finite, the scale is NaN, and so
-// are all values. Formats without scales send NaN for a value that is not finite, except kFloat, which changes nothing.
+// scale. A row with a scale is encoded as zeros if M < 2^-100. If M >= 2^127, or M is not finite, the scale is NaN, and
+// so are all values. Formats without scales encode NaN for a value that is not finite, except kFloat, which changes
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -51,14 +52,14 @@ struct RoundingKey {
 // Returns the bytes of the codes of one row.
 constexpr std::size_t code_bytes(Format format, std::size_t dim) { return (dim * bits_of(format) + 31) / 32 * 4; }
 
-// Returns the bytes of n rows on the wire: their codes, then their scales.
-constexpr std::size_t wire_bytes(Format format, std::size_t n, std::size_t dim) {
+// Returns the bytes of n encoded rows: their codes, then their scales.
+constexpr std::size_t encoded_bytes(Format format, std::size_t n, std::size_t dim) {
   return n * (code_bytes(format, dim) + (has_scale(format) ? sizeof(float) : 0));
 }
 
 // Encoded rows. Byte is std::uint8_t and Scale is float; both are const for rows that are only read.
 template <class Byte, class Scale>
-struct EncodedRows {
+struct EncodedRowsOf {
   Format format;
   std::size_t dim;
   View<Byte> codes;    // (n, code_bytes(format, dim)), begins at a multiple of 4 bytes
@@ -67,20 +68,20 @@ struct EncodedRows {
   // REQUIRES: dim > 0.
   constexpr std::size_t rows() const { return codes.size() / code_bytes(format, dim); }
 };
-using WireRows = EncodedRows<std::uint8_t, float>;
-using WireRowsIn = EncodedRows<std::uint8_t const, float const>;
+using EncodedRows = EncodedRowsOf<std::uint8_t, float>;
+using EncodedRowsIn = EncodedRowsOf<std::uint8_t const, float const>;
 
-// Return views of n encoded rows in one piece of memory. REQUIRES: wire.size() >= wire_bytes(format, n, dim); the
+// Return views of n encoded rows in one piece of memory. REQUIRES: encoded.size() >= encoded_bytes(format, n, dim); the
 // memory begins at a multiple of 4 bytes.
-inline WireRows wire_rows(View<std::uint8_t> wire, Format format, std::size_t n, std::size_t dim) {
+inline EncodedRows encoded_rows(View<std::uint8_t> encoded, Format format, std::size_t n, std::size_t dim) {
   std::size_t const codes = n * code_bytes(format, dim);
-  auto* const scales = reinterpret_cast<float*>(wire.data() + codes);
-  return {format, dim, wire.slice(0, codes), {scales, has_scale(format) ? n : 0, wire.device()}};
+  auto* const scales = reinterpret_cast<float*>(encoded.data() + codes);
+  return {format, dim, encoded.slice(0, codes), {scales, has_scale(format) ? n : 0, encoded.device()}};
 }
-inline WireRowsIn wire_rows(View<std::uint8_t const> wire, Format format, std::size_t n, std::size_t dim) {
+inline EncodedRowsIn encoded_rows(View<std::uint8_t const> encoded, Format format, std::size_t n, std::size_t dim) {
   std::size_t const codes = n * code_bytes(format, dim);
-  auto const* const scales = reinterpret_cast<float const*>(wire.data() + codes);
-  return {format, dim, wire.slice(0, codes), {scales, has_scale(format) ? n : 0, wire.device()}};
+  auto const* const scales = reinterpret_cast<float const*>(encoded.data() + codes);
+  return {format, dim, encoded.slice(0, codes), {scales, has_scale(format) ? n : 0, encoded.device()}};
 }
 
 }  // namespace gpups::kernels

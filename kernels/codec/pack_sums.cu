@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "kernels/base/assert.hpp"
-#include "kernels/codec/add_packed_row.hpp"
 #include "kernels/codec/each_packed_row.hpp"
 #ifdef __CUDACC__
-#include "kernels/codec/write_packed_device.hpp"
+#include "kernels/codec/pack_sums_device.hpp"
 #else
-#include "kernels/codec/write_packed_host.hpp"
+#include "kernels/codec/pack_sums_host.hpp"
 #endif
 
 namespace gpups::kernels {

@@ -4,6 +4,7 @@
 // Adding reads and writes 8 bytes per number, and reads the packed bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -66,5 +67,23 @@ struct AddPackedSums {
 // REQUIRES: no two parts add to the same row; for such parts see merge_gradients.hpp.
 void add_packed_sums(Stream& stream, std::span<AddPackedSums const> parts);
 inline void add_packed_sums(Stream& stream, AddPackedSums const& part) { add_packed_sums(stream, {&part, 1}); }
+
+// The memory of PackedParts: its size in whole steps of kPackedAlignment.
+
+// Returns the first multiple of kPackedAlignment that is not below `bytes`.
+GPUPS_ANY_FN constexpr std::size_t packed_aligned(std::size_t bytes) {
+  return (bytes + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
+}
+
+// Returns a result with memory for any widths, whose sizes are not known yet.
+inline PackedParts packed_memory(std::span<PackSums const> parts) {
+  std::size_t most = 0;
+  for (auto const& part : parts) most += packed_aligned(packed_rows_bytes_max(part.order.size(), part.sums.columns()));
+  Device const device = parts.front().sums.device();
+  return {.memory = Array<std::uint8_t>(device, most),
+          .places = Array<std::uint64_t>(device, 2 * parts.size() + 1),
+          .first = {},
+          .size = {}};
+}
 
 }  // namespace gpups::kernels

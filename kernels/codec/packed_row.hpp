@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/codec/pack_host.hpp"
+#include "kernels/codec/packed_row_host.hpp"
 #include "kernels/codec/packed_rows.hpp"
 #include "kernels/runtime/launch.hpp"
 

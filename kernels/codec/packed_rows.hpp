@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed form of rows of 64-bit integers on the wire. It begins with a width for each row, 0 to 8 bytes, in 4 bits:
-// row i has the low half of byte i / 2 if i is even, otherwise the high half. The numbers of the rows follow, in two's
-// complement and without gaps.
+// The packed form of rows of 64-bit integers: few bytes, for messages between ranks. It begins with a width for each
+// row, 0 to 8 bytes, in 4 bits: row i has the low half of byte i / 2 if i is even, otherwise the high half. The numbers
+// of the rows follow, in two's complement and without gaps.
 //
 // For gradients of rows (pack_sums.hpp), which are gathered from a table and added to others, with a check of sums that
 // leave 64 bits. Arrays that are summed as a whole use pack_words.hpp.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/base/philox_blocks.hpp"
+#include "kernels/base/philox.hpp"
 #include "kernels/base/store_wide.hpp"
 #include "kernels/codec/format.hpp"
 #include "kernels/codec/masked_copy.hpp"
@@ -171,7 +171,7 @@ GPUPS_FN inline void draw_uniforms(RoundingKey const& rounding_key, std::size_t 
   for (std::size_t k = 0; k < kPacketSize; ++k) uniform[k] = uniform01(word[k]);
 }
 
-// The codes of a packet as on the wire, kBits each.
+// The codes of a packet as bytes, kBits each.
 template <std::size_t kBits>
 struct PackedCodes {
   static constexpr std::size_t kBytes = kPacketSize * kBits / 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of a packet of numbers in a wire format: loops over Code<F>, or instructions for half floats if the
-// machine has them. The bits are the same.
+// Conversion of a packet of numbers in a format of format.hpp: loops over Code<F>, or instructions for half floats if
+// the machine has them. The bits are the same.
 #pragma once
 
 #include "kernels/codec/code.hpp"

@@ -2,9 +2,10 @@
 #include "kernels/codec/quantize_rows.hpp"
 
 #include "kernels/base/assert.hpp"
+#include "kernels/codec/code.hpp"
 #include "kernels/codec/packet_codes.hpp"
-#include "kernels/codec/quantize_int8_host.hpp"
-#include "kernels/codec/with_format.hpp"
+#include "kernels/codec/quantize_rows_host.hpp"
+#include "kernels/codec/units.hpp"
 #include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
@@ -43,14 +44,14 @@ struct QuantizeRow {
   QuantizeRows q;
 
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
-    std::size_t const dim = q.wire.dim, row_bytes = code_bytes(F, dim);
+    std::size_t const dim = q.encoded.dim, row_bytes = code_bytes(F, dim);
     float* const residual = q.residual.rows() == 0 ? nullptr : q.residual.row(i);
     std::size_t const ahead = i + kRowsAhead < q.values.rows() ? kRowsAhead * q.values.stride() : 0;
     RowToSend const row{q.values.row(i), residual, dim, ahead};
-    std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
+    std::uint8_t* const codes = q.encoded.codes.data() + i * row_bytes;
 #ifndef __CUDACC__
     if (F == Format::kInt8 && R == Rounding::kNearest && dim - 1 < kInt8ColumnsMost) {
-      q.wire.scales[i] = quantize_int8_row(row.values, residual, codes, dim, ahead);
+      q.encoded.scales[i] = quantize_int8_row(row.values, residual, codes, dim, ahead);
       return;
     }
 #endif
@@ -64,7 +65,7 @@ struct QuantizeRow {
         held.put(pack, sum);
         return RowToSend::most_bits(sum);
       }));
-      if (lanes.first()) q.wire.scales[i] = scale.scale;
+      if (lanes.first()) q.encoded.scales[i] = scale.scale;
     }
     lanes.each(packets_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
       std::size_t const first = pack * kPacketSize;
@@ -106,7 +107,7 @@ struct QuantizeRow {
         sum[k] = magnitude_bits(sum[k]) < kFloatInfinity ? left : before[k];
       }
     }
-    store_packet(sum, residual, first, q.wire.dim);
+    store_packet(sum, residual, first, q.encoded.dim);
   }
 };
 
@@ -129,11 +130,133 @@ template <Space S>
 void run(Exec<S> ex, QuantizeRows const& q) {
   GPUPS_ASSERT(q.residual.rows() == 0 ||
                (q.residual.rows() == q.values.rows() && q.residual.stride() == q.values.stride()));
-  GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.wire.format));
-  assert_room(q.wire, q.values.rows(), q.values.columns());
-  with_format(ex, q.wire.format, RunQuantizeRows{q});
+  GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.encoded.format));
+  assert_room(q.encoded, q.values.rows(), q.values.columns());
+  with_format(ex, q.encoded.format, RunQuantizeRows{q});
 }
 
 GPUPS_KERNEL(quantize_rows, QuantizeRows)
+
+// Calls take(first column, codes) for the first `packs` packets of row i.
+template <Format F, class Take>
+GPUPS_FN inline void each_coded_pack(EncodedRowsIn const& encoded, std::size_t i, std::size_t packs, NativeLanes lanes,
+                                     Take take) {
+  std::size_t const row_bytes = code_bytes(F, encoded.dim);
+  std::uint8_t const* const codes = encoded.codes.data() + i * row_bytes;
+  lanes.each(packs, [&](std::size_t pack) {
+    PackedCodes<bits_of(F)> packed;
+    std::uint32_t code[kPacketSize];
+    packed.load(codes, pack * kPacketSize, row_bytes);
+    packed.codes(code);
+    take(pack * kPacketSize, code);
+  });
+}
+
+template <Format F>
+GPUPS_FN inline float row_scale(EncodedRowsIn const& encoded, std::size_t i) {
+  return has_scale(F) ? encoded.scales[i] : 1.0F;
+}
+GPUPS_FN inline std::size_t target(View<std::uint32_t const> slots, std::size_t i) {
+  return slots.empty() ? i : slots[i];
+}
+
+template <Format F, bool kAdd>
+struct DequantizeRow {
+  EncodedRowsIn encoded;
+  View<std::uint32_t const> slots;
+  MatrixView<float> out;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    float const scale = row_scale<F>(encoded, i);
+    float* const to = out.row(target(slots, i));
+    if (kAdd && i + kRowsAhead < encoded.rows()) {
+      lanes.prefetch(out.row(target(slots, i + kRowsAhead)), encoded.dim * sizeof(float));
+    }
+    auto const take = [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
+      float sum[kPacketSize] = {}, decoded[kPacketSize];
+      decode_packet<F>(code, decoded);
+      if constexpr (kAdd) load_packet<float>(to, first, encoded.dim, sum);
+      for (std::size_t k = 0; k < kPacketSize; ++k) {
+        float const value = decoded[k] * scale;
+        sum[k] = kAdd ? sum[k] + value : value;
+      }
+      store_packet(sum, to, first, encoded.dim);
+    };
+    each_coded_pack<F>(encoded, i, packets_of(encoded.dim), lanes, take);
+  }
+};
+
+template <Format F>
+struct AddUnits {
+  AddDequantizedSums a;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    auto const scale = UnitScale<F>::received(row_scale<F>(a.encoded, i), a.grid_log2);
+    std::int64_t* const to = a.into.row(target(a.slots, i));
+    if (i + kRowsAhead < a.encoded.rows()) {
+      lanes.prefetch(a.into.row(target(a.slots, i + kRowsAhead)), a.encoded.dim * sizeof(std::int64_t));
+    }
+    auto const take = [&](std::size_t first, std::uint32_t const(&code)[kPacketSize]) {
+      std::int64_t sum[kPacketSize];
+      float decoded[kPacketSize];
+      load_words(lanes, to, first, a.encoded.dim, sum);
+      decode_packet<F>(code, decoded);
+      for (std::size_t k = 0; k < kPacketSize; ++k) {
+        auto const units = static_cast<std::uint64_t>(scale.units(decoded[k]));
+        sum[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[k]) + units);
+      }
+      store_words(lanes, sum, to, first, a.encoded.dim);
+    };
+    each_coded_pack<F>(a.encoded, i, paired_packets(a.encoded.dim), lanes, take);
+  }
+};
+
+struct RunDequantizeRows {
+  DequantizeRows const& u;
+  template <Format F, class Ex>
+  void as(Ex ex) const {
+    each_row(ex, u.encoded.rows(), DequantizeRow<F, false>{u.encoded, {}, u.out});
+  }
+};
+struct RunAddDequantized {
+  AddDequantized const& a;
+  template <Format F, class Ex>
+  void as(Ex ex) const {
+    each_row(ex, a.encoded.rows(), DequantizeRow<F, true>{a.encoded, a.slots, a.into});
+  }
+};
+struct RunAddDequantizedSums {
+  AddDequantizedSums const& a;
+  template <Format F, class Ex>
+  void as(Ex ex) const {
+    each_row(ex, a.encoded.rows(), AddUnits<F>{a});
+  }
+};
+
+template <Space S>
+void run(Exec<S> ex, DequantizeRows const& u) {
+  GPUPS_ASSERT(u.out.rows() >= u.encoded.rows());
+  assert_room(u.encoded, u.encoded.rows(), u.out.columns());
+  with_format(ex, u.encoded.format, RunDequantizeRows{u});
+}
+
+template <Space S>
+void run(Exec<S> ex, AddDequantized const& a) {
+  GPUPS_ASSERT(a.slots.empty() ? a.into.rows() >= a.encoded.rows() : a.slots.size() >= a.encoded.rows());
+  assert_room(a.encoded, a.encoded.rows(), a.into.columns());
+  with_format(ex, a.encoded.format, RunAddDequantized{a});
+}
+
+template <Space S>
+void run(Exec<S> ex, AddDequantizedSums const& a) {
+  GPUPS_ASSERT(a.slots.empty() ? a.into.rows() >= a.encoded.rows() : a.slots.size() >= a.encoded.rows());
+  GPUPS_ASSERT(a.into.stride() % 2 == 0);
+  assert_room(a.encoded, a.encoded.rows(), a.into.columns());
+  with_format(ex, a.encoded.format, RunAddDequantizedSums{a});
+}
+
+GPUPS_KERNEL(dequantize_rows, DequantizeRows)
+GPUPS_KERNEL(add_dequantized, AddDequantized)
+GPUPS_KERNEL(add_dequantized_sums, AddDequantizedSums)
 
 }  // namespace gpups::kernels

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One half of a sweep of alternating least squares for implicit feedback (Hu et al. 2008; iALS, Rendle et al. 2022):
-// finds the rows of one side, users or items, that fit the rows of the other side best.
-//
-// Solves each row's linear system by conjugate gradients, which begin at the current row, so that no matrix of a row is
-// formed (Takacs et al. 2011). An iteration costs 2 * dim multiply-adds for each of the row's interactions, and dim^2.
+// Alternating least squares for implicit feedback: Gramians, and the rows that fit best.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +9,25 @@
 
 namespace gpups::kernels {
 
+// Gramians of rows: the sums of their outer products with themselves. Costs n * dim^2 multiply-adds.
+
+// The rows of a block, which has its own sum. Sums are in the order of rows, so the split of the work does not change
+// their bits.
+inline constexpr std::size_t kGramianRows = 1024;
+// Returns the number of blocks.
+constexpr std::size_t gramian_blocks(std::size_t rows) { return (rows + kGramianRows - 1) / kGramianRows; }
+
+struct Gramian {
+  MatrixView<float const> rows;  // (n, dim)
+  MatrixView<float> out;         // (gramian_blocks(n) * dim or more, dim): one after the other
+};
+void gramian(Stream& stream, Gramian const& arguments);
+
+// One half of a sweep of alternating least squares for implicit feedback (Hu et al. 2008; iALS, Rendle et al. 2022):
+// finds the rows of one side, users or items, that fit the rows of the other side best.
+//
+// Solves each row's linear system by conjugate gradients, which begin at the current row, so that no matrix of a row is
+// formed (Takacs et al. 2011). An iteration costs 2 * dim multiply-adds for each of the row's interactions, and dim^2.
 inline constexpr int kSolveIterationsMax = 16;
 // The relative tolerance, of squared norms of the residual.
 inline constexpr float kSolveTolerance = 1e-8F;

@@ -5,11 +5,9 @@
 
 #include "kernels/runtime/segments.hpp"
 #ifdef __CUDACC__
-#include "kernels/index/find_keys_device.hpp"
-#include "kernels/index/insert_keys_device.hpp"
+#include "kernels/index/index_keys_device.hpp"
 #else
-#include "kernels/index/find_keys_host.hpp"
-#include "kernels/index/insert_keys_host.hpp"
+#include "kernels/index/index_keys_host.hpp"
 #endif
 
 namespace gpups::kernels {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches for keys by a team of lanes. Each lane has a key. For each of these keys in turn, all lanes load its first
 // bucket, a share each, so that a team reads whole cache lines and has one in flight for every key. A team is four
-// neighbouring threads of a GPU, with shares of 16 bytes, or one lane that loads whole buckets.
+// neighbouring threads of a GPU, with shares of 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,6 @@ namespace gpups::kernels {
 
 // A Team has kSize lanes: 1, 2, 4 or 8. lane() returns the number of the calling lane, shuffle(x, l) the x of lane l,
 // and ballot(b) a word whose bit l is the b of lane l.
-struct OneLane {
-  static constexpr unsigned kSize = 1;
-  GPUPS_FN unsigned lane() const { return 0; }
-  template <class T>
-  GPUPS_FN T shuffle(T x, unsigned) const {
-    return x;
-  }
-  GPUPS_FN unsigned ballot(bool b) const { return b ? 1 : 0; }
-};
-
 #ifdef __CUDACC__
 struct FourThreads {
   static constexpr unsigned kSize = 4;

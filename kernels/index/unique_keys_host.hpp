@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/index/bucketed_unique.hpp"
-#include "kernels/index/distinct_keys.hpp"
 #include "kernels/index/unique_keys.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/read_back.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/pool/bags.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #ifdef __CUDACC__
 #include "kernels/index/probe.hpp"
 #else

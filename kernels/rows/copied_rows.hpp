@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that copy_rows() reads or writes: functors that return the address of row i, or null if there is none.
+// The rows that copy_rows() and copy_row_lists() read or write: functors that return the address of row i, or null if
+// there is none.
 #pragma once
 
 #include <cstddef>
@@ -57,5 +58,23 @@ struct TableRows {
 struct CopiedRow {
   std::size_t dim, stride;
 };
+
+// A list of rows to copy: row from(i) to row to(i) for each i < n for which neither is null.
+template <class From, class To>
+struct CopiedRows {
+  From from;
+  To to;
+  std::size_t n;
+  CopiedRow row;
+  bool words;  // rows are copied in words of 16 bytes
+
+  GPUPS_ANY_FN std::size_t words_of(std::size_t floats) const { return words ? floats / 4 : floats; }
+};
+
+template <class From, class To>
+CopiedRows<From, To> copied_rows(From from, To to, std::size_t n, CopiedRow row) {
+  bool const words = row.dim % 4 == 0 && row.stride % 4 == 0 && from.are_words() && to.are_words();
+  return {from, to, n, row, words};
+}
 
 }  // namespace gpups::kernels

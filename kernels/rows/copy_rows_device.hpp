@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "kernels/rows/copied_rows.hpp"
 #include "kernels/runtime/launch.hpp"
+#include "kernels/runtime/segments.hpp"
 
 namespace gpups::kernels {
 
@@ -64,6 +67,22 @@ void copy_rows(DeviceExec ex, std::size_t n, CopiedRow row, From from, To to) {
     float* const target = to(i);
     if (source == nullptr || target == nullptr) return;
     lanes.each(row.stride, [=](std::size_t j) { target[j] = j < row.dim ? source[j] : 0; });
+  });
+}
+
+// The same for many lists of rows of different dims, in one launch.
+template <class Rows>
+void copy_row_lists(DeviceExec ex, std::vector<Rows> all) {
+  if (all.empty()) return;
+  SegmentList const list(ex, std::move(all),
+                         [](Rows const& rows) { return copy_threads(rows.n, rows.words_of(rows.row.stride)); });
+  each_item(ex, list.segments(), [] GPUPS_FN(Rows const& r, std::size_t thread) {
+    std::size_t const words = r.words_of(r.row.stride), from_words = r.words_of(r.row.dim);
+    if (r.words) {
+      copy_words_of<uint4>(thread, r.n, words, from_words, r.from, r.to);
+    } else {
+      copy_words_of<std::uint32_t>(thread, r.n, words, from_words, r.from, r.to);
+    }
   });
 }
 

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "kernels/base/assert.hpp"
 #include "kernels/base/nontemporal.hpp"
 #include "kernels/rows/copied_rows.hpp"
 #include "kernels/runtime/launch.hpp"
+#include "kernels/runtime/segments.hpp"
 
 namespace gpups::kernels {
 
@@ -152,6 +155,24 @@ void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
   GPUPS_ASSERT(row.stride >= row.dim && row.stride - row.dim < kLineFloats);
   bool const stream = to.are_whole_lines() && exceeds_caches(*ex.arena, n * row.stride * sizeof(float));
   stream ? copy_rows<true>(ex, n, row, from, to) : copy_rows<false>(ex, n, row, from, to);
+}
+
+template <bool kStream, class Rows>
+void copy_row_lists(HostExec ex, Segments<Rows> all) {
+  each_item_range(ex, all, rows_at_once(kStream), [](Rows const& r, std::size_t first, std::size_t last) {
+    if (kStream && r.to.are_whole_lines()) return copy_range<kStream>(r.row, r.from, r.to, first, last);
+    copy_range<false>(r.row, r.from, r.to, first, last);
+  });
+}
+// The same for many lists of rows of different dims.
+template <class Rows>
+void copy_row_lists(HostExec ex, std::vector<Rows> all) {
+  if (all.empty()) return;
+  std::size_t bytes = 0;
+  for (Rows const& r : all) bytes += r.to.are_whole_lines() ? r.n * r.row.stride * sizeof(float) : 0;
+  SegmentList const list(ex, std::move(all), [](Rows const& rows) { return rows.n; });
+  exceeds_caches(*ex.arena, bytes) ? copy_row_lists<true>(ex, list.segments())
+                                   : copy_row_lists<false>(ex, list.segments());
 }
 
 }  // namespace gpups::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies elements of lists by position, of many lists in one launch. Moves the positions, and twice the bytes of the
-// elements.
+// Copies elements by position: of lists, many in one launch, and of row storages. Moves the positions, and twice the
+// bytes of the elements.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::kernels {
 
@@ -33,5 +34,26 @@ struct ScatterElements {
 };
 void scatter_elements(Stream& stream, std::span<ScatterElements const> lists);
 inline void scatter_elements(Stream& stream, ScatterElements const& list) { scatter_elements(stream, {&list, 1}); }
+
+// Copies the elements of rows from a row storage to an array. T: float, std::uint32_t or std::uint64_t.
+template <class T>
+struct GatherStored {
+  Rows<T const> rows;
+  View<std::uint32_t const> ids;  // (n), numbers of existing rows
+  View<T> out;                    // (n * rows.stride)
+};
+void gather_stored(Stream& stream, GatherStored<float> const& arguments);
+void gather_stored(Stream& stream, GatherStored<std::uint32_t> const& arguments);
+void gather_stored(Stream& stream, GatherStored<std::uint64_t> const& arguments);
+
+// Copies the elements of rows from an array to a row storage. T: float or std::uint32_t.
+template <class T>
+struct ScatterStored {
+  View<T const> from;             // (n * rows.stride)
+  View<std::uint32_t const> ids;  // (n), distinct
+  Rows<T> rows;
+};
+void scatter_stored(Stream& stream, ScatterStored<float> const& arguments);
+void scatter_stored(Stream& stream, ScatterStored<std::uint32_t> const& arguments);
 
 }  // namespace gpups::kernels

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers whose data type is known at run time: floats, or numbers of 16 bits (half.hpp).
+// Numbers whose data type is known at run time: floats, or numbers of 16 bits (half.hpp). Views of rows and of
+// contiguous matrices of them, and their storage.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
@@ -88,6 +90,79 @@ struct TypedRows {
   GPUPS_ANY_FN Rows<T const> as() const {
     return {reinterpret_cast<T const* const*>(chunks), stride, chunk_bits};
   }
+};
+
+// Matrices of numbers of any data type in contiguous memory, as they are sent to other ranks. A row of an odd number of
+// 16-bit numbers has one more, so that rows consist of whole 32-bit words.
+
+// A view of `rows` rows of `columns` numbers.
+struct NumberView {
+  std::byte* data = nullptr;
+  std::size_t rows = 0, columns = 0;
+  DataType type = DataType::kFloat;
+  Device device{};
+
+  // Returns the distance from a row to the next, in numbers.
+  std::size_t stride() const { return type == DataType::kFloat ? columns : (columns + 1) / 2 * 2; }
+  std::size_t bytes() const { return rows * row_bytes(); }
+  // REQUIRES: first + count <= rows.
+  NumberView slice(std::size_t first, std::size_t count) const {
+    return {data + first * row_bytes(), count, columns, type, device};
+  }
+  // Returns all numbers, padding included. REQUIRES: T is their type.
+  template <class T>
+  View<T> flat() const {
+    return {reinterpret_cast<T*>(data), rows * stride(), device};
+  }
+
+ private:
+  std::size_t row_bytes() const { return stride() * bytes_of_number(type); }
+};
+
+// Owns a matrix of numbers.
+class NumberMatrix {
+ public:
+  NumberMatrix() = default;
+  NumberMatrix(Device device, std::size_t rows, std::size_t columns, DataType type)
+      : bytes_(device, NumberView{nullptr, rows, columns, type, device}.bytes()),
+        rows_(rows),
+        columns_(columns),
+        type_(type) {}
+
+  NumberView view() const { return {bytes_.data(), rows_, columns_, type_, bytes_.device()}; }
+
+ private:
+  Array<std::byte> bytes_;
+  std::size_t rows_ = 0, columns_ = 0;
+  DataType type_ = DataType::kFloat;
+};
+
+// The values of the rows of a table: a RowStorage of any data type.
+class ValueStorage {
+ public:
+  ValueStorage() = default;
+  ValueStorage(Device device, std::size_t dim, DataType type) {
+    with_number(type, [&]<class T>() { rows_ = RowStorage<T>(device, row_stride(dim, type)); });
+  }
+
+  // The functions below are like those of RowStorage.
+  void reserve(Stream& stream, std::size_t rows) {
+    std::visit([&](auto& storage) { storage.reserve(stream, rows); }, rows_);
+  }
+  WritableRows ref() const {
+    return std::visit([](auto const& storage) { return WritableRows(storage.ref()); }, rows_);
+  }
+  TypedRows const_ref() const {
+    return std::visit([](auto const& storage) { return TypedRows(storage.const_ref()); }, rows_);
+  }
+  static std::size_t bytes_for(std::size_t rows, std::size_t dim, DataType type) {
+    std::size_t bytes = 0;
+    with_number(type, [&]<class T>() { bytes = RowStorage<T>::bytes_for(rows, row_stride(dim, type)); });
+    return bytes;
+  }
+
+ private:
+  std::variant<RowStorage<float>, RowStorage<Half>, RowStorage<BFloat16>> rows_;
 };
 
 }  // namespace gpups::kernels

@@ -28,7 +28,7 @@ constexpr unsigned chunk_bits_for(std::size_t row_bytes) {
 // The row number of a key that has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 
-// A view of the rows of one column, for kernels.
+// A view of a RowStorage, for kernels.
 template <class T>
 struct Rows {
   T* const* chunks;    // on the storage's device
@@ -52,7 +52,8 @@ enum class Growth {
   kByMoving
 };
 
-// Owns one column of a table: `stride` elements for each row.
+// Owns one kind of data of all rows of a table, such as their values or their lifecycles: `stride` elements for each
+// row.
 template <class T>
 class RowStorage {
  public:

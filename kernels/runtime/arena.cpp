@@ -3,12 +3,14 @@
 
 #include <sched.h>
 #include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "kernels/runtime/stream_impl.hpp"
 #ifndef __SANITIZE_THREAD__
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
@@ -19,6 +21,7 @@
 #endif
 
 namespace gpups::kernels {
+
 namespace {
 
 // Returns the number of cores that the calling thread may run on now. TBB's number is not used: it is the number that
@@ -104,6 +107,51 @@ bool exceeds_caches(Arena const& arena, std::size_t bytes) {
   constexpr std::size_t kTimes = 8;  // measured: below it, ordinary stores are as fast, and the result stays in cache
   static std::size_t const core_cache = core_cache_bytes();
   return bytes > kTimes * core_cache * static_cast<std::size_t>(arena.threads());
+}
+
+namespace {
+
+// Keeps the exception of the smallest index.
+class FirstException {
+ public:
+  template <class F>
+  void guard(std::size_t i, F call) {
+    try {
+      call();
+    } catch (...) {
+      std::lock_guard const lock(mutex_);
+      if (thrown_ == nullptr || i < number_) {
+        thrown_ = std::current_exception();
+        number_ = i;
+      }
+    }
+  }
+  void rethrow() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr thrown_;
+  std::size_t number_ = 0;
+};
+
+}  // namespace
+
+void parallel_for(Stream& stream, std::size_t n, FunctionRef<void(Stream& part, std::size_t i)> body) {
+  FirstException first;
+  if (!stream.device().is_host()) {
+    for (std::size_t i = 0; i < n; ++i) first.guard(i, [&] { body(stream, i); });
+  } else {
+    stream.impl().counters->count_launch();
+    stream.impl().arena->blocks(n, [&](std::size_t i) {
+      first.guard(i, [&] {
+        Stream part(Device::host(), 1);
+        body(part, i);
+      });
+    });
+  }
+  first.rethrow();
 }
 
 }  // namespace gpups::kernels

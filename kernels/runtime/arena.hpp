@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A share of the host's cores on which blocks of work run in parallel. Callers cut work at fixed boundaries, so that no
-// result depends on the number of threads.
+// result depends on the number of threads. And the same for independent pieces of work, such as microbatches.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <type_traits>
+
+#include "gpups/stream.hpp"
 
 namespace gpups::kernels {
 
@@ -45,5 +47,11 @@ class Arena {
 
 // Returns whether a result of `bytes` bytes is too large for the caches of the arena's threads.
 bool exceeds_caches(Arena const& arena, std::size_t bytes);
+
+// Calls body(part, i) once for each i < n, and returns when all calls have returned. On the host the calls run in
+// parallel. Each has a stream of one thread, so that kernels that are called with `part` run in the body's thread. On a
+// GPU the calls run one after another, with `stream` itself. If a body throws, the other calls are still made; then the
+// exception of the smallest i is rethrown.
+void parallel_for(Stream& stream, std::size_t n, FunctionRef<void(Stream& part, std::size_t i)> body);
 
 }  // namespace gpups::kernels

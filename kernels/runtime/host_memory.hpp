@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the host has available for this process.
+// Memory of the host: how much is available for this process, and pinned memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+
+#include "gpups/device.hpp"
 
 namespace gpups::kernels {
 
@@ -21,5 +25,17 @@ std::uint64_t memory_shortage(HostMemory const& memory, std::uint64_t bytes);
 // Reads the memory of the host from a few small files, which takes some tens of microseconds. root: the folder that
 // contains proc and sys; tests use another one.
 HostMemory host_memory(std::filesystem::path const& root = "/");
+
+// Pinned host memory, which GPUs read and write without a further copy. It is used for staging.
+
+struct PinnedDelete {
+  bool is_pinned = false;
+  void operator()(std::byte* block) const noexcept;
+};
+using PinnedPtr = std::unique_ptr<std::byte[], PinnedDelete>;
+
+// Allocates pinned memory for data of a device; ordinary memory if that is the host. Throws Error if there is not
+// enough.
+PinnedPtr allocate_pinned(Device device, std::size_t bytes);
 
 }  // namespace gpups::kernels

@@ -25,7 +25,6 @@
 #include "kernels/runtime/cuda_runtime.hpp"
 #include "kernels/runtime/host_memory.hpp"
 #include "kernels/runtime/memory_scope.hpp"
-#include "kernels/runtime/queued_work.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 
 namespace gpups::memory {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which freed GPU memory a thread may use again at once.
+// Which freed memory of a GPU may be used again: at once by its user, and by others when the queued work is done.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "gpups/stream.hpp"
 
@@ -28,5 +29,21 @@ class MemoryScope {
 
 // Returns the stream of the innermost scope of this thread or, outside of scopes, the thread.
 MemoryUser memory_user();
+
+// Every Stream of a CUDA device is added when it is created, and removed before its cudaStream_t is destroyed. Any
+// thread. add_stream() returns the memory user of the cudaStream_t.
+MemoryUser add_stream(Device device, void* native);
+void remove_stream(Device device, void* native) noexcept;
+
+// The work that was queued on all streams of a device when this was constructed.
+class QueuedWork {
+ public:
+  explicit QueuedWork(Device device);
+  // Returns whether all of it is done. Does not block.
+  bool done();
+
+ private:
+  std::vector<Event> last_;  // of the streams whose work is not done
+};
 
 }  // namespace gpups::kernels

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "kernels/runtime/launch.hpp"
-#include "kernels/runtime/upload_buffer.hpp"
+#include "kernels/runtime/upload.hpp"
 
 namespace gpups::kernels {
 

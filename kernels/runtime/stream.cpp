@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpups/stream.hpp"
 
-#include "kernels/base/timeout.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
-#include "kernels/runtime/queued_work.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 #include "kernels/runtime/space.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 

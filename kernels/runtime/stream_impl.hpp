@@ -7,8 +7,8 @@
 #include "gpups/stream.hpp"
 #include "kernels/runtime/arena.hpp"
 #include "kernels/runtime/memory_scope.hpp"
-#include "kernels/runtime/stream_counters.hpp"
-#include "kernels/runtime/upload_buffer.hpp"
+#include "kernels/runtime/space.hpp"
+#include "kernels/runtime/upload.hpp"
 
 namespace gpups {
 

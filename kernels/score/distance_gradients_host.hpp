@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // distance_gradients on the host: a vector of numbers of all rows at a time. Each direction is computed once, for the
-// query and for the candidate. Only for distance_gradients.cu.
+// query and for the candidate. Only for pair_rows.cu.
 #pragma once
 
 #ifndef __CUDACC__
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/score/distance_gradients.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "kernels/score/pair_rows_host.hpp"
 
 namespace gpups::kernels {

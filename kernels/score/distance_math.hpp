@@ -3,11 +3,50 @@
 // on the distance from the moved row to the row of another entity. T is one float, or a vector of floats on the host.
 #pragma once
 
-#include "kernels/score/angle.hpp"
-#include "kernels/score/inverse_root.hpp"
+#include <cstdint>
+
+#include "kernels/base/vector.hpp"
 #include "kernels/score/number.hpp"
 
 namespace gpups::kernels {
+
+// 1 / sqrt(x) by two steps of Newton's method from an initial estimate. Takes a fraction of the time of a root and a
+// division, has no branches, and gives the same bits on every machine. Relative errors are below 8e-7.
+
+// Returns 1 / sqrt(x) for x >= 0. Finite at 0, so that x * inverse_root(x) gives sqrt(0) = 0.
+template <class T>
+GPUPS_FN inline T inverse_root(T x) {
+  // Halves and negates the exponent, which is within 4 % of the result. Newton's steps have 1.5 as the constant, after
+  // which all results are too small; these constants make the largest errors above and below equal.
+  T const y = from_bits<T>(0x5F376A00 - (bits_of(x) >> 1)), minus_half = -0.5F * x;
+  T const better = y * multiply_add(minus_half * y, y, 1.5009F);
+  return better * multiply_add(minus_half * better, better, 1.5000006F);
+}
+
+// Cosine and sine together, without branches or calls, of a float or a vector of floats. Absolute errors are below 2e-7
+// for angles up to 1000, and grow with larger angles.
+template <class T>
+struct CosineSine {
+  T cosine, sine;
+};
+// x: in radians.
+template <class T>
+GPUPS_FN inline CosineSine<T> cosine_sine(T x) {
+  T const shifted = multiply_add(x, 0.636619772F, 0x1.8p23F);  // rounds to whole quarter turns, in the low bits
+  T const n = shifted - 0x1.8p23F;
+  // pi / 2 in three parts
+  T const r = multiply_add(n, -0x1.54442ep-20F, multiply_add(n, -0x1.fap-12F, multiply_add(n, -0x1.92p0F, x)));
+  T const z = r * r;
+  // A least-squares fit at Chebyshev nodes for |r| <= pi / 4.
+  T const a = multiply_add(multiply_add(-1.9497271e-4F, z, 8.3319842e-3F), z, -1.6666650e-1F);
+  T const b = multiply_add(multiply_add(multiply_add(2.4371513e-5F, z, -1.3886527e-3F), z, 4.1666614e-2F), z, -0.5F);
+  T const sine = multiply_add(r * z, a, r), cosine = multiply_add(z, b, 1.0F);
+
+  auto const quarters = bits_of(shifted);
+  auto const odd = (quarters & 1) != 0;
+  T const c = odd ? sine : cosine, s = odd ? cosine : sine;
+  return {from_bits<T>(bits_of(c) ^ ((quarters + 1) & 2) << 30), from_bits<T>(bits_of(s) ^ (quarters & 2) << 30)};
+}
 
 // The length |d| of a difference and its direction d / |d|. The direction is 0 at d = 0, where the distance has no
 // derivative and 0 is a subgradient.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes a number for each pair of rows on the host. Panels of right rows are transposed, so that their pairs
-// with one left row are two vectors; several left rows are computed at a time. Only for dot_rows.cu and
-// distance_rows.cu.
+// with one left row are two vectors; several left rows are computed at a time. Only for pair_rows.cu.
 #pragma once
 
 #ifndef __CUDACC__

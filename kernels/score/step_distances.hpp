@@ -8,10 +8,9 @@
 #include <algorithm>
 
 #include "kernels/score/distance_triple.hpp"
-#include "kernels/score/each_triple_host.hpp"
-#include "kernels/score/host_loss.hpp"
-#include "kernels/score/largest_source.hpp"
+#include "kernels/score/each_triple.hpp"
 #include "kernels/score/step_triples.hpp"
+#include "kernels/score/triple_math.hpp"
 
 namespace gpups::kernels {
 

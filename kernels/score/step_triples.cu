@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/step_triples.hpp"
 
-#include "kernels/score/largest_source.hpp"
+#include "kernels/score/each_triple.hpp"
 #include "kernels/score/matrix_triple.hpp"
 #include "kernels/score/step_distances.hpp"
 #include "kernels/score/step_triples_host.hpp"

@@ -7,6 +7,9 @@
 
 #include "kernels/score/activation.hpp"
 #include "kernels/score/number.hpp"
+#ifndef __CUDACC__
+#include "kernels/base/vector.hpp"
+#endif
 
 namespace gpups::kernels {
 
@@ -193,5 +196,28 @@ struct NumberTriple {
     return loss;
   }
 };
+
+#ifndef __CUDACC__
+// The logistic loss of a triple on the host, from the scores of all its candidates.
+
+// Returns n rounded up to a multiple of kLanes, for loops over whole vectors.
+constexpr std::size_t whole_lanes(std::size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// Replaces the scores of the positive, which is the first, and of its negatives by the derivatives of the loss. The
+// array has room for whole_lanes(count).
+inline SideLoss logistic_loss(float* scores, std::size_t count) {
+  float loss[kLanes] = {};
+  scores[0] = -scores[0];
+  for (std::size_t first = 0; first < count; first += kLanes) {
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      Softplus const at = softplus(scores[first + k]);
+      scores[first + k] = at.slope;
+      loss[k] += first + k < count ? at.value : 0.0F;
+    }
+  }
+  return {HostLanes{}.sum(kLanes, [&](std::size_t k) { return loss[k]; }), -scores[0]};
+}
+#endif
 
 }  // namespace gpups::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pass of top-k with error feedback over a vector: adds the gradient of a step to the residual, and lists the
-// elements of the residual that will be sent.
+// elements of the residual that are selected.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,7 @@
 #endif
 
 #include "gpups/array.hpp"
-#include "kernels/base/mask_words.hpp"
+#include "kernels/base/highway.hpp"
 #include "kernels/sparse/bitmap_positions.hpp"
 #include "kernels/sparse/listed_positions.hpp"
 

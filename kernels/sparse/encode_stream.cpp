@@ -10,8 +10,8 @@
 #include "kernels/base/check.hpp"
 #include "kernels/sparse/indexed_positions.hpp"
 #include "kernels/sparse/parallel_blocks.hpp"
-#include "kernels/sparse/stream_positions.hpp"
 #include "kernels/sparse/stream_values.hpp"
+#include "kernels/sparse/stream_writer.hpp"
 
 namespace gpups::kernels {
 namespace {

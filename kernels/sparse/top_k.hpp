@@ -26,7 +26,7 @@ struct TopK {
 struct TopKResult {
   std::size_t count;  // k, or the number of elements that are not 0 if there are fewer
   // The smallest selected magnitude; infinity if none is selected. Later vectors with about the same distribution have
-  // about k elements from this magnitude on: see select_above.hpp.
+  // about k elements from this magnitude on, so it is a good guess for them.
   float threshold;
 };
 

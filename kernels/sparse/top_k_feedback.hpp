@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k SGD with error feedback for a dense gradient: each step sends the elements of largest magnitude, and all others
-// stay in a residual. Uses whole units of a grid, so everything sent plus the residual equals the sum of the gradients
-// exactly (Alistarh et al., NeurIPS 2018; with momentum correction and masking as in Deep Gradient Compression, Lin et
-// al., ICLR 2018, but without its clipping). On the host.
+// The selection of top-k SGD with error feedback for a dense gradient: each step selects the elements of largest
+// magnitude, which the caller sends, and all others stay in a residual. Uses whole units of a grid, so everything
+// selected plus the residual equals the sum of the gradients exactly (Alistarh et al., NeurIPS 2018; with momentum
+// correction and masking as in Deep Gradient Compression, Lin et al., ICLR 2018, but without its clipping). On the
+// host.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ namespace gpups::kernels {
 // Options of TopKFeedback.
 struct TopKFeedbackOptions {
   int grid_log2 = -30;           // a unit is 2^grid_log2
-  double density = .001;         // the fraction of the elements to send
+  double density = .001;         // the fraction of the elements to select
   double initial_density = .25;  // in the first warm-up step; falls to `density` during warm-up
   std::uint64_t warmup_steps = 0;
-  float momentum = 0;  // if not 0, a velocity is accumulated instead of the gradient, and set to 0 where it is sent
+  float momentum = 0;  // if not 0, a velocity is accumulated instead of the gradient, and set to 0 where it is selected
   std::uint64_t exact_every = 128;  // steps between two exact selections
 };
 
@@ -32,7 +33,7 @@ class TopKFeedback {
     Array<std::uint32_t> indices;
     Array<std::int64_t> units;
   };
-  // Adds the gradient of a step, of floats or of units, and removes the elements to send from the residual: about k.
+  // Adds the gradient of a step, of floats or of units, and removes the selected elements from the residual: about k.
   // These are the elements above a threshold that follows from earlier steps. The k largest elements are selected
   // exactly if there is no threshold yet, or if it selects less than half or more than twice as many. Throws Error if
   // the gradient is not finite or out of the range of the grid; the residual is then invalid.
@@ -41,10 +42,10 @@ class TopKFeedback {
   // The same without throwing Error: selects nothing in these cases, and sets `rejected` to the first invalid element.
   SelectedUnits step(Stream& stream, View<std::int64_t const> gradient, std::optional<std::uint64_t>& rejected);
 
-  // The fraction that the next step sends, and the number k of its elements.
+  // The fraction that the next step selects, and the number k of its elements.
   double density() const;
   std::size_t k() const;
-  // Returns the residual, (size). Callers add to it what sent elements lose later, by rounding or by being dropped.
+  // Returns the residual, (size). Callers add to it what selected elements lose later, by rounding or by being dropped.
   View<std::int64_t> residual() const { return residual_; }
   // Returns the velocity, (size), or empty without momentum. It must be saved together with the residual.
   View<float> velocity() const { return velocity_; }
@@ -52,8 +53,8 @@ class TopKFeedback {
   // The state of the selection. With residual and velocity it determines all later steps.
   struct SelectionState {
     std::uint64_t steps = 0;  // so far
-    std::int64_t bound = 0;   // the smallest magnitude that the next step sends; 0: not known
-    std::int64_t last = 0;    // the smallest magnitude that the last step sent
+    std::int64_t bound = 0;   // the smallest magnitude that the next step selects; 0: not known
+    std::int64_t last = 0;    // the smallest magnitude that the last step selected
     double trend = 0;         // the change of log(bound) per step
   };
   SelectionState const& selection_state() const { return selection_state_; }

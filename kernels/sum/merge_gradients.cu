@@ -2,8 +2,9 @@
 #include "kernels/sum/merge_gradients.hpp"
 
 #include "kernels/base/assert.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/runtime/launch.hpp"
+#include "kernels/sum/add_sums.hpp"
 #ifdef __CUDACC__
 #include "kernels/sum/merge_gradients_device.hpp"
 #else
@@ -35,7 +36,13 @@ void run(Exec<S> ex, MergeGradientsOfAll const& all) {
   if (!all.tables.empty()) merge_gradients(ex, all.tables);
 }
 
+template <Space S>
+void run(Exec<S> ex, MergeSums const& m) {
+  add_sums(ex, m);
+}
+
 GPUPS_KERNEL(merge_gradients_of_all, MergeGradientsOfAll)
+GPUPS_KERNEL(merge_sums, MergeSums)
 
 #ifndef __CUDACC__
 void merge_gradients(Stream& stream, std::span<MergeGradients const> tables) {

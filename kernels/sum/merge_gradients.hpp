@@ -47,4 +47,14 @@ struct MergeGradients {
 // same table.
 void merge_gradients(Stream& stream, std::span<MergeGradients const> tables);
 
+// into[slots[i]] += sums[i], or sums[positions[i]] if there are positions.
+struct MergeSums {
+  MatrixView<std::int64_t> into;          // (rows, dim)
+  View<std::uint32_t const> slots;        // (k), distinct
+  MatrixView<std::int64_t const> sums;    // (>= k, dim), the same stride
+  View<std::uint32_t> bad_row;            // (1), kNoRow before: the smallest slots[i] whose sum is outside int64
+  View<std::uint32_t const> positions{};  // (k) or empty
+};
+void merge_sums(Stream& stream, MergeSums const& arguments);
+
 }  // namespace gpups::kernels

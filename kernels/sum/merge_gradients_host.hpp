@@ -6,14 +6,43 @@
 #include <span>
 #include <vector>
 
+#include "kernels/base/assert.hpp"
 #include "kernels/base/contribution.hpp"
-#include "kernels/codec/add_packed_row.hpp"
 #include "kernels/codec/each_packed_row.hpp"
-#include "kernels/sum/assign_slots_body.hpp"
+#include "kernels/runtime/compact.hpp"
+#include "kernels/runtime/launch.hpp"
+#include "kernels/sum/add_sums.hpp"
 #include "kernels/sum/merge_gradients.hpp"
-#include "kernels/sum/merge_sums_body.hpp"
 
 namespace gpups::kernels {
+
+// Assigns one slot to each row that a step uses, even if several lists contain the row.
+struct AssignSlots {
+  View<std::uint32_t const> ids;  // (k), distinct
+  Rows<std::uint64_t> mark;       // stride 1: epoch << 32 | slot of each row; 0 for a new row
+  std::uint32_t epoch;            // identifies the step; at least 1
+  std::uint32_t first_new;        // number of slots that were assigned in this epoch so far
+  View<std::uint32_t> slots;  // (k), output: the slot of each row; a row without a slot in this epoch gets the next one
+  View<std::uint32_t> new_ids;  // (>= k), output: the rows that had no slot, in order; new_ids[j] gets first_new + j
+};
+
+// Assigns the slots. Returns the number of new ones.
+inline std::size_t assign_slots(HostExec ex, AssignSlots const& a) {
+  GPUPS_ASSERT(a.epoch > 0 && a.slots.size() >= a.ids.size() && a.new_ids.size() >= a.ids.size());
+  each(ex, a.ids.size(), [a](std::size_t i) {
+    std::uint64_t const mark = *a.mark.row(a.ids[i]);
+    a.slots[i] = mark >> 32 == a.epoch ? static_cast<std::uint32_t>(mark) : kNoRow;
+  });
+  auto const is_new = [a](std::size_t i) { return a.slots[i] == kNoRow; };
+  auto const assign = [a](std::size_t i, std::uint32_t rank) {
+    std::uint32_t const id = a.ids[i];
+    std::uint32_t const slot = a.first_new + rank;
+    *a.mark.row(id) = std::uint64_t{a.epoch} << 32 | slot;
+    a.slots[i] = slot;
+    a.new_ids[rank] = id;
+  };
+  return compact(ex, a.ids.size(), is_new, assign);
+}
 
 // Returns the smallest row whose sum is outside int64, or kNoRow. Additions have reported an overflow, which another
 // addition may have undone. Slow, but overflows end the training. slots: of the rows of each list, in order.

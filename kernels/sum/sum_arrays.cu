@@ -5,6 +5,7 @@
 #include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
+
 namespace {
 
 // The most arrays that are read in one pass.
@@ -65,5 +66,16 @@ void run(Exec<S> ex, SumArrays const& s) {
 }
 
 GPUPS_KERNEL(sum_arrays, SumArrays)
+
+template <Space S>
+void run(Exec<S> ex, AddElements const& a) {
+  GPUPS_ASSERT(a.indices.size() == a.values.size());
+  each(ex, a.indices.size(), [a] GPUPS_FN(std::size_t i) {
+    std::uint64_t const at = a.indices[i] - a.first;  // wraps to a large number if the index is below `first`
+    if (at < a.into.size()) a.into[at] += a.values[i];
+  });
+}
+
+GPUPS_KERNEL(add_elements, AddElements)
 
 }  // namespace gpups::kernels

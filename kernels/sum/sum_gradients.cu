@@ -61,7 +61,7 @@ inline std::size_t scratch_bytes(LongRows const& all) {
   return all.rows_max == 0 ? 0 : (all.bytes() + sizeof(uint2) - 1) / sizeof(uint2) * sizeof(uint2);
 }
 
-// Returns the source of an entry. A source index that does not exist reads row 0; see check_row_numbers.hpp.
+// Returns the source of an entry. A source index that does not exist reads row 0; see check_row_numbers().
 __device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
   std::uint32_t const row = s.sources.empty() ? entry : s.sources[entry];
   return s.source_rows.row(row < s.source_rows.rows() ? row : 0);

@@ -34,14 +34,4 @@ struct SumGradients {
 void sum_gradients(Stream& stream, std::span<SumGradients const> parts);
 inline void sum_gradients(Stream& stream, SumGradients const& part) { sum_gradients(stream, {&part, 1}); }
 
-// into[slots[i]] += sums[i], or sums[positions[i]] if there are positions.
-struct MergeSums {
-  MatrixView<std::int64_t> into;          // (rows, dim)
-  View<std::uint32_t const> slots;        // (k), distinct
-  MatrixView<std::int64_t const> sums;    // (>= k, dim), the same stride
-  View<std::uint32_t> bad_row;            // (1), as above: the smallest slots[i] whose sum is outside int64
-  View<std::uint32_t const> positions{};  // (k) or empty
-};
-void merge_sums(Stream& stream, MergeSums const& arguments);
-
 }  // namespace gpups::kernels

@@ -12,7 +12,6 @@
 #include <type_traits>
 
 #include "kernels/base/half.hpp"
-#include "kernels/base/rounding_bits.hpp"
 #include "kernels/base/stochastic_rounding.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/update/row_columns.hpp"

@@ -10,7 +10,7 @@
 
 #include "kernels/base/vector.hpp"
 #include "kernels/score/activation.hpp"
-#include "kernels/score/host_loss.hpp"
+#include "kernels/score/triple_math.hpp"
 #include "kernels/words/skip_gram.hpp"
 
 namespace gpups::kernels {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel needs a stream.
-#include "kernels/rows/gather.hpp"
+#include "kernels/rows/copy_rows.hpp"
 
 void call(gpups::Stream& stream, gpups::kernels::Gather const& arguments) {
 #ifdef WRONG

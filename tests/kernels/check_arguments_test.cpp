@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "kernels/base/half.hpp"
-#include "kernels/index/check_row_numbers.hpp"
-#include "kernels/rows/check_values.hpp"
+#include "kernels/rows/check_rows.hpp"
 #include "kernels/rows/row_storage.hpp"
 #include "tests/support/on_devices.hpp"
 

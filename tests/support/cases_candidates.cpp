@@ -5,8 +5,8 @@
 #include <complex>
 #include <memory>
 
-#include "kernels/score/answer_loss.hpp"
-#include "kernels/score/distance_gradients.hpp"
+#include "kernels/score/pair_rows.hpp"
+#include "kernels/score/query_loss.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -9,8 +9,7 @@
 #include "kernels/index/key_index.hpp"
 #include "kernels/index/unique_keys.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/select_rows.hpp"
-#include "kernels/sum/assign_slots.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -189,57 +188,6 @@ Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// About a third of the rows already have a slot.
-Problem assign_slots(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    Ids ids, slots, new_ids;
-    std::uint32_t epoch, first_new, count = 0;
-    Array<std::uint32_t> in, out, fresh;
-    kernels::RowStorage<std::uint64_t> mark;
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  std::size_t const range = 2 * size.n;
-  s->ids = distinct_ids(random, size.n, range);
-  s->epoch = 7;
-  std::vector<std::uint64_t> marks(range, std::uint64_t{6} << 32 | 5);
-  std::uint32_t taken = 0;
-  for (std::uint32_t id : s->ids) {
-    bool const has_slot = below(random, 3) == 0;
-    if (has_slot) marks[id] = std::uint64_t{s->epoch} << 32 | taken;
-    s->slots.push_back(has_slot ? taken++ : kNoRow);
-  }
-  s->first_new = taken;
-  for (std::size_t i = 0; i < s->ids.size(); ++i) {
-    if (s->slots[i] != kNoRow) continue;
-    s->slots[i] = taken++;
-    s->new_ids.push_back(s->ids[i]);
-  }
-  s->in = to_device(stream, s->ids);
-  s->out = Array<std::uint32_t>(stream.device(), size.n);
-  s->fresh = Array<std::uint32_t>(stream.device(), size.n);
-  s->mark = rows(stream, marks, range, 1);
-
-  Problem p;
-  p.entries = size.n;
-  p.bytes = size.n * 24;
-  p.run = [s](Stream& on) {
-    s->count = static_cast<std::uint32_t>(
-        kernels::wait_assign_slots(on, {s->in, s->mark.ref(), s->epoch, s->first_new, s->out, s->fresh}));
-  };
-  p.wrong = [s](Stream& on) -> std::string {
-    auto const marks_now = to_host(on, s->mark.ref(), 2 * s->ids.size());
-    for (std::size_t i = 0; i < s->ids.size(); ++i) {
-      if (marks_now[s->ids[i]] != (std::uint64_t{s->epoch} << 32 | s->slots[i]))
-        return fmt::format("mark of ids[{}]", i);
-    }
-    return differ("slots", to_host(on, s->out.view()), s->slots) +
-           differ("new_ids", to_host(on, s->fresh.view().slice(0, s->count)), s->new_ids);
-  };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view())); };
-  return p;
-}
-
 Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Ids want;
@@ -280,8 +228,10 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kFindingCases[] = {
-    {"unique_keys", unique_keys},   {"find_keys", find_keys},     {"find_or_insert", find_or_insert},
-    {"assign_slots", assign_slots}, {"select_rows", select_rows},
+    {"unique_keys", unique_keys},
+    {"find_keys", find_keys},
+    {"find_or_insert", find_or_insert},
+    {"select_rows", select_rows},
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernels/index/key_index.hpp"
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -6,12 +6,11 @@
 #include <map>
 #include <memory>
 
-#include "kernels/pool/gather_pooled.hpp"
-#include "kernels/rows/gather.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/hash_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/scatter.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/factor/gramian.hpp"
 #include "kernels/factor/pairwise_ranking.hpp"
 #include "kernels/factor/solve_rows.hpp"
 #include "tests/support/cases.hpp"

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "kernels/base/philox.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
 #include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/scatter.hpp"
 #include "kernels/update/update_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"

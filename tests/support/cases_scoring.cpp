@@ -4,8 +4,7 @@
 #include <memory>
 
 #include "kernels/factor/rating_errors.hpp"
-#include "kernels/factor/split_biases.hpp"
-#include "kernels/score/distance_rows.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "kernels/rows/gather_numbers.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"

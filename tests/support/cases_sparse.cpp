@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kernels/codec/top_k_rows.hpp"
-#include "kernels/sparse/select_above.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/sparse/top_k.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
@@ -114,29 +114,6 @@ Problem top_k(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem select_above(Stream& stream, CaseSize size, std::uint64_t seed) {
-  std::size_t const n = size.n * size.dim, room = seed % 2 == 0 ? n : n / 20;
-  float const bound = seed == 6 ? 0 : 800;
-  auto const s = sparse(stream, n, room, seed);
-  for (std::size_t i = 0; i < n && s->want_kept.size() < room; ++i) {
-    if (s->x[i] != 0 && std::abs(s->x[i]) >= bound) s->keep(i, i);
-  }
-
-  Problem p;
-  p.entries = n;
-  p.bytes = 12 * n;
-  p.run = [s, bound](Stream& on) {
-    s->count = kernels::wait_select_above(
-        on, {.values = s->values, .residual = s->residual, .bound = bound, .indices = s->indices, .kept = s->kept});
-  };
-  p.wrong = [s](Stream& on) -> std::string {
-    if (s->count != s->want_kept.size()) return fmt::format("{} of {} are kept", s->count, s->want_kept.size());
-    return s->wrong(on);
-  };
-  p.bits = [s](Stream& on) { return s->bits(on); };
-  return p;
-}
-
 Problem top_k_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::size_t const k = 1 + seed * size.dim / 8, room = size.n * std::min(k, size.dim);
   auto const s = sparse(stream, size.n * size.dim, room, seed);
@@ -199,37 +176,10 @@ Problem indices_to_bitmap(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem scatter_add(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    std::vector<float> want;
-    Array<std::uint32_t> indices;
-    Array<float> kept, into;
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  auto const indices = distinct_ids(random, size.n, 3 * size.n);
-  auto const kept = uneven(random, size.n);
-  s->want = uneven(random, 3 * size.n);
-  s->into = to_device(stream, s->want);
-  for (std::size_t i = 0; i < size.n; ++i) s->want[indices[i]] += kept[i];
-  s->indices = to_device(stream, indices);
-  s->kept = to_device(stream, kept);
-
-  Problem p;
-  p.entries = size.n;
-  p.bytes = 16 * size.n;
-  p.run = [s](Stream& on) { kernels::scatter_add(on, {s->indices, s->kept, s->into}); };
-  p.wrong = [s](Stream& on) { return differ("into", to_host(on, s->into.view()), s->want); };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view())); };
-  return p;
-}
-
 constexpr KernelCase kSparseCases[] = {
     {"top_k", top_k},
-    {"select_above", select_above},
     {"top_k_rows", top_k_rows},
     {"indices_to_bitmap", indices_to_bitmap},
-    {"scatter_add", scatter_add},
 };
 
 }  // namespace

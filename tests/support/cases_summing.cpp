@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/sparse/add_elements.hpp"
 #include "kernels/sparse/pack_words.hpp"
 #include "kernels/sum/sum_arrays.hpp"
 #include "tests/support/cases.hpp"

@@ -2,7 +2,6 @@
 // Cases of kernels that quantize rows for the wire and dequantize them.
 #include <memory>
 
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
 #include "tests/support/cases.hpp"
@@ -21,10 +20,10 @@ using Ids = std::vector<std::uint32_t>;
 struct Wire {
   Wire() = default;
   Wire(Stream& stream, Format f, CaseSize s)
-      : format(f), size(s), bytes(to_device(stream, std::vector<std::uint8_t>(wire_bytes(f, s.n, s.dim), 0xA5))) {}
-  kernels::WireRows rows() const { return kernels::wire_rows(bytes.view(), format, size.n, size.dim); }
-  kernels::WireRowsIn rows_in() const {
-    return kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, size.n, size.dim);
+      : format(f), size(s), bytes(to_device(stream, std::vector<std::uint8_t>(encoded_bytes(f, s.n, s.dim), 0xA5))) {}
+  kernels::EncodedRows rows() const { return kernels::encoded_rows(bytes.view(), format, size.n, size.dim); }
+  kernels::EncodedRowsIn rows_in() const {
+    return kernels::encoded_rows(View<std::uint8_t const>(bytes.view()), format, size.n, size.dim);
   }
   std::vector<double> decoded(Stream& on) const {
     return test::decoded(to_host(on, rows().codes), to_host(on, rows().scales), format, size.n, size.dim);

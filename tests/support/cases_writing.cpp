@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/sparse/add_words.hpp"
+#include "kernels/sum/merge_gradients.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "kernels/update/update_rows.hpp"
 #include "tests/support/cases.hpp"
@@ -125,34 +125,6 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Words use all 64 bits, so many sums wrap around.
-Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    std::vector<std::int64_t> want;
-    Array<std::int64_t> into, words;
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  std::vector<std::int64_t> into, words;
-  for (std::size_t i = 0; i < size.n; ++i) {
-    into.push_back(static_cast<std::int64_t>(random()));
-    words.push_back(static_cast<std::int64_t>(random()));
-    std::int64_t sum = 0;
-    (void)__builtin_add_overflow(into[i], words[i], &sum);  // wraps
-    s->want.push_back(sum);
-  }
-  s->into = to_device(stream, into);
-  s->words = to_device(stream, words);
-
-  Problem p;
-  p.entries = size.n;
-  p.bytes = size.n * 24;
-  p.run = [s](Stream& on) { kernels::add_words(on, {.into = s->into, .words = s->words}); };
-  p.wrong = [s](Stream& on) { return differ("into", to_host(on, s->into.view()), s->want); };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view())); };
-  return p;
-}
-
 // Every other seed clips gradients. Every third has rows that wait for admission; some of them are not admitted.
 Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer::Kind kind) {
   struct State {
@@ -262,9 +234,9 @@ Problem update_ftrl(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kWritingCases[] = {
-    {"sum_gradients", sum_gradients}, {"merge_sums", merge_sums},         {"add_words", add_words},
-    {"update_sgd", update_sgd},       {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise},
-    {"update_adam", update_adam},     {"update_lamb", update_lamb},       {"update_ftrl", update_ftrl},
+    {"sum_gradients", sum_gradients},   {"merge_sums", merge_sums},         {"update_sgd", update_sgd},
+    {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise}, {"update_adam", update_adam},
+    {"update_lamb", update_lamb},       {"update_ftrl", update_ftrl},
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "kernels/index/key_index.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/value_storage.hpp"
 #include "kernels/runtime/arena.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 #include "kernels/runtime/host_memory.hpp"

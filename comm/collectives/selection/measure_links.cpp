@@ -8,7 +8,6 @@
 #include "comm/collectives/selection/link_costs.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/sparse/encode_stream.hpp"
 #include "kernels/sparse/sum_streams.hpp"
@@ -102,7 +101,7 @@ CoTask<LinkCosts> measure_links(Communicator& comm) {
     kernels::quantize_buckets(host, {.values = values,
                                      .format = kernels::Format::kInt8,
                                      .bucket = kBucket,
-                                     .wire = wire,
+                                     .encoded = wire,
                                      .rounding = kernels::Rounding::kStochastic});
     kernels::dequantize_buckets(host, {wire, kernels::Format::kInt8, kBucket, sums});
     host.wait();

@@ -3,9 +3,9 @@
 
 #include "comm/collectives/sparse/sparse.hpp"
 #include "comm/collectives/sparse/streams.hpp"
-#include "kernels/sparse/add_elements.hpp"
 #include "kernels/sparse/encode_stream.hpp"
 #include "kernels/sparse/sum_streams.hpp"
+#include "kernels/sum/sum_arrays.hpp"
 
 namespace gpups::comm {
 namespace {

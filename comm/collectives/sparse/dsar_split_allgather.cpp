@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/exchange_streams.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 
 namespace gpups::comm {
@@ -57,7 +56,7 @@ CoTask<> allgather_quantized(Communicator& comm, StreamInput<float> terms, Strea
                      .residual = slice_or_empty(terms.residual, mine),
                      .format = output.format,
                      .bucket = kBucket,
-                     .wire = *wire,
+                     .encoded = *wire,
                      .rounding = rounds_stochastically ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
                      .rounding_key = rounding_key});
   for (Rank const q : other_ranks(comm)) {

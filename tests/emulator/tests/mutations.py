@@ -18,8 +18,8 @@ SEEDS = 3  # interleavings; a race shows in some of them
 KERNELS, STORES = "kernels_tests", "cache_device_tests"
 # Fault, part of the kernel's name, program, cases.
 MUTATIONS = (
-    ("barrier", "CountTile", KERNELS, "*OnCuda/select_above"),
-    ("barrier", "WriteTile", KERNELS, "*OnCuda/select_above"),
+    ("barrier", "CountTile", KERNELS, "*OnCuda/top_k"),
+    ("barrier", "WriteTile", KERNELS, "*OnCuda/top_k"),
     ("barrier", "CountDigits", KERNELS, "*OnCuda/top_k"),
     ("barrier", "LinearBackward", KERNELS, "*OnCuda/linear_backward"),
     ("barrier", "pair_rows", KERNELS, "*OnCuda/distance_rows_l1"),

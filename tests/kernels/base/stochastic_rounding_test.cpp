@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "kernels/base/float_vector.hpp"
-#include "kernels/base/rounding_bits.hpp"
 
 namespace gpups::kernels::stochastic_rounding_test {
 namespace {

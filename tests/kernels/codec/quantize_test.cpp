@@ -6,8 +6,6 @@
 #include <limits>
 #include <set>
 
-#include "kernels/codec/buckets.hpp"
-#include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
@@ -37,21 +35,22 @@ Sent send(Device device, Format format, std::vector<float> const& values, std::v
   auto const values_there = matrix(stream, values, n, dim);
   auto const residual = matrix(stream, rest, rest.size() / dim, dim);
   Matrix<float> const out(device, n, dim);
-  Array<std::uint8_t> const bytes(device, wire_bytes(format, n, dim));
+  Array<std::uint8_t> const bytes(device, encoded_bytes(format, n, dim));
   kernels::quantize_rows(
-      stream, {values_there, residual, kernels::wire_rows(bytes.view(), format, n, dim), rounding, rounding_key});
-  kernels::dequantize_rows(stream, {kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, n, dim), out});
+      stream, {values_there, residual, kernels::encoded_rows(bytes.view(), format, n, dim), rounding, rounding_key});
+  kernels::dequantize_rows(stream,
+                           {kernels::encoded_rows(View<std::uint8_t const>(bytes.view()), format, n, dim), out});
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat())};
 }
 
 TEST(Quantize, WireSizesMatchTheFormat) {
-  EXPECT_EQ(kernels::wire_bytes(Format::kFloat, 10, 100), 4000U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kHalf, 10, 101), 2040U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kE5M2, 10, 64), 680U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kInt8, 10, 64), 680U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kInt4, 10, 100), 560U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kInt2, 10, 100), 320U);
-  EXPECT_EQ(kernels::wire_bytes(Format::kInt2, 0, 100), 0U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kFloat, 10, 100), 4000U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kHalf, 10, 101), 2040U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kE5M2, 10, 64), 680U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kInt8, 10, 64), 680U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kInt4, 10, 100), 560U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kInt2, 10, 100), 320U);
+  EXPECT_EQ(kernels::encoded_bytes(Format::kInt2, 0, 100), 0U);
   EXPECT_EQ(kernels::bucket_bytes(Format::kInt4, 1030, 512), 2U * 260 + 8);
 }
 
@@ -170,11 +169,11 @@ SentSums send_sums(Device device, Format format, std::vector<std::int64_t> const
   auto const sums_there = matrix(stream, sums, n, kDim), residual = matrix(stream, rest, n, kDim);
   auto const out = matrix(stream, std::vector<std::int64_t>(sums.size(), 0), n, kDim);
   auto const bad_row = to_device(stream, std::vector<std::uint32_t>{kernels::kNoRow});
-  Array<std::uint8_t> const bytes(device, wire_bytes(format, n, kDim));
+  Array<std::uint8_t> const bytes(device, encoded_bytes(format, n, kDim));
   kernels::quantize_sums(stream,
-                         {sums_there, residual, kernels::wire_rows(bytes.view(), format, n, kDim), -30, bad_row});
+                         {sums_there, residual, kernels::encoded_rows(bytes.view(), format, n, kDim), -30, bad_row});
   kernels::add_dequantized_sums(
-      stream, {kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, n, kDim), {}, out, -30});
+      stream, {kernels::encoded_rows(View<std::uint8_t const>(bytes.view()), format, n, kDim), {}, out, -30});
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat()),
           to_host(stream, bad_row.view())[0]};
 }
@@ -232,7 +231,7 @@ TEST(QuantizeBuckets, LastBucketMayBeShorter) {
         Array<std::uint8_t> const wire(device, kernels::bucket_bytes(format, n, 64));
         auto const out = to_device(stream, std::vector<float>(n, 1));
         kernels::quantize_buckets(
-            stream, {.values = values_there, .residual = residual, .format = format, .bucket = 64, .wire = wire});
+            stream, {.values = values_there, .residual = residual, .format = format, .bucket = 64, .encoded = wire});
         kernels::dequantize_buckets(stream, {wire, format, 64, out});
         auto const decoded = to_host(stream, out.view()), rest = to_host(stream, residual.view());
         kernels::dequantize_buckets(stream, {wire, format, 64, out, /*add=*/true});

@@ -5,9 +5,8 @@
 
 #include <tuple>
 
-#include "kernels/dense/cross.hpp"
-#include "kernels/dense/factorization.hpp"
 #include "kernels/dense/interact_pairs.hpp"
+#include "kernels/dense/interactions.hpp"
 #include "tests/support/dense_oracle.hpp"
 
 namespace gpups::test::interactions_test {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "kernels/dense/linear.hpp"
-#include "kernels/runtime/parallel_for.hpp"
+#include "kernels/runtime/arena.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/dense_oracle.hpp"
 

@@ -94,10 +94,5 @@ TEST(Probe, FindsKeysWithTeamsOfAnySize) {
   check_team<8>();
 }
 
-TEST(Probe, FindsKeysWithASingleLane) {
-  Half const half;
-  for (Key key : test::distinct_keys(381)) EXPECT_EQ(probe(OneLane{}, half.buckets, key, true), half.want(key));
-}
-
 }  // namespace
 }  // namespace gpups::kernels::probe_test

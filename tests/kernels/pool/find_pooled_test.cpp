@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by key gives the same bits as pooling by row number, for any number of entries that a thread handles at a
 // time.
-#include "kernels/pool/find_pooled.hpp"
+#include "kernels/pool/pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pool/validate_bags.hpp"
+#include "kernels/pool/pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of many tables, of several dims and data types, are copied to one buffer and back in one launch each.
-#include "kernels/rows/gather_numbers.hpp"
+#include "kernels/rows/copy_rows.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/rows/value_storage.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"

@@ -4,9 +4,9 @@
 #include <deque>
 
 #include "kernels/index/key_index.hpp"
+#include "kernels/rows/check_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
-#include "kernels/rows/repeated_ids.hpp"
-#include "kernels/rows/value_storage.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
 #include "tests/support/stream_calls.hpp"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row lifecycles: rows that start, wait, expire and end, compared with loops over a struct for each row.
-#include "kernels/rows/update_lifecycle.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
 
 #include <gtest/gtest.h>
 
-#include "kernels/rows/row_lifecycle.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::kernels::row_lifecycle_test {

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "kernels/base/hash.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/hash_rows.hpp"
 #include "kernels/rows/init_rows.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/scatter.hpp"
 #include "kernels/update/update_rows.hpp"
 #include "tests/support/inputs.hpp"
 

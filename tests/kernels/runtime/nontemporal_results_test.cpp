@@ -6,11 +6,8 @@
 #include <memory>
 
 #include "kernels/base/nontemporal.hpp"
-#include "kernels/pool/find_pooled.hpp"
-#include "kernels/pool/gather_pooled.hpp"
-#include "kernels/rows/gather.hpp"
-#include "kernels/rows/permute_rows.hpp"
-#include "kernels/rows/scatter.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 #include "tests/support/inputs.hpp"
 

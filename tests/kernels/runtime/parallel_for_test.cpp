@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/runtime/parallel_for.hpp"
+#include "kernels/runtime/arena.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,11 +7,9 @@
 #include <limits>
 
 #include "kernels/index/key_index.hpp"
-#include "kernels/pool/find_pooled.hpp"
-#include "kernels/rows/gather.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/update_lifecycle.hpp"
-#include "kernels/sum/count_entries.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"

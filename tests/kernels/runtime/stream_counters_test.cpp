@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counters of streams: launches, waits and host copies of known calls.
-#include "kernels/runtime/stream_counters.hpp"
+#include "kernels/runtime/space.hpp"
 
 #include "kernels/index/key_index.hpp"
-#include "kernels/rows/gather.hpp"
-#include "kernels/runtime/parallel_for.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/runtime/arena.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local hands: which triples draw from their own part, and how their draws are distributed.
-#include "kernels/score/deal_negatives.hpp"
+#include "kernels/score/negatives.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/score/inverse_root.hpp"
+#include "kernels/score/distance_math.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/score/distance_rows.hpp"
-#include "kernels/score/dot_rows.hpp"
-#include "kernels/score/pair_tile.hpp"
+#include "kernels/score/pair_rows.hpp"
+#include "kernels/score/pair_rows_device.hpp"
 #include "kernels/score/triple_math.hpp"
 #include "tests/support/on_devices.hpp"
 

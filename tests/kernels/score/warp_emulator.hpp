@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emulates a warp on the host, to run device code under g++ and its sanitizers: 32 fibers, with the exchanges of
-// kernels/base/warp.hpp. It is about a thousand times slower than a GPU, which is enough for a probe or a reduction.
+// kernels/base/lanes.hpp. It is about a thousand times slower than a GPU, which is enough for a probe or a reduction.
 //
 // The code under test takes the warp, or the lanes of a team, as a template parameter and calls nothing else of CUDA:
 //

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/sparse/select_above.hpp"
 #include "kernels/sparse/top_k.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -139,36 +138,6 @@ TEST(TopK, SelectsAmongDenormalFloats) {
   for (std::size_t i = 0; i < x.size(); i += 10) x[i] = 3e-45F;
   expect_largest(x, 1000);
   expect_largest(x, kLong / 2);
-}
-
-// The threshold of one step is used as the bound of the next steps, which then need no selection.
-TEST(TopK, ThresholdSelectsAboutAsManyNextTime) {
-  for (Device const device : devices()) {
-    Stream stream(device, 2);
-    std::size_t const k = kLong / 100;
-    float const threshold = top_k(device, 2, normal(kLong, 5), k, 0, false).threshold;
-    auto const next = to_device(stream, normal(kLong, 6));
-    Array<std::uint32_t> const indices(device, 2 * k);
-    Array<float> const kept(device, 2 * k);
-    std::size_t const count =
-        kernels::wait_select_above(stream, {.values = next, .bound = threshold, .indices = indices, .kept = kept});
-    EXPECT_NEAR(static_cast<double>(count), static_cast<double>(k), 0.1 * static_cast<double>(k));
-  }
-}
-
-TEST(SelectAbove, ResidualKeepsElementsWithoutRoom) {
-  for (Device const device : devices()) {
-    Stream stream(device, 2);
-    auto const values = to_device(stream, std::vector<float>{1, -5, 0, kNan, 7, -kInfinity, 4});
-    auto const residual = to_device(stream, std::vector<float>{0, 0, 0, 0, -1, 0, 1});
-    Array<std::uint32_t> const indices(device, 2);
-    Array<float> const kept(device, 2);
-    ASSERT_EQ(kernels::wait_select_above(stream, {values, residual, 5, indices, kept}), 2U);
-    EXPECT_EQ(to_host(stream, indices.view()), (std::vector<std::uint32_t>{1, 3}));
-    EXPECT_EQ(to_host(stream, kept.view())[0], -5);
-    EXPECT_TRUE(std::isnan(to_host(stream, kept.view())[1]));
-    EXPECT_EQ(to_host(stream, residual.view()), (std::vector<float>{1, 0, 0, 0, 6, -kInfinity, 5}));
-  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "kernels/sum/merge_gradients.hpp"
 #include "kernels/sum/sum_gradients.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "kernels/codec/pack_sums.hpp"
-#include "kernels/rows/list_rows.hpp"
+#include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
-#include "kernels/rows/value_storage.hpp"
+#include "kernels/rows/selected_rows.hpp"
 #include "kernels/update/update_rows.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/base/nvtx.hpp"
-#include "kernels/rows/permute_rows.hpp"
+#include "kernels/rows/copy_rows.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
 #include "trainer/tasks/graph/graph_kind.hpp"

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/factor/gramian.hpp"
 #include "kernels/factor/solve_rows.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/tasks/common/nearest.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "kernels/base/check.hpp"
-#include "kernels/score/dot_rows.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/common/nearest.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/score/dot_rows.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "trainer/base/exact_sum.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
 

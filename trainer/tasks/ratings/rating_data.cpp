@@ -10,7 +10,6 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "kernels/factor/rating_errors.hpp"
-#include "kernels/factor/split_biases.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "kernels/factor/rating_errors.hpp"
-#include "kernels/factor/split_biases.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "kernels/score/dot_rows.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"

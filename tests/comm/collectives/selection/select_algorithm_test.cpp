@@ -13,7 +13,6 @@
 
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 #include "gpups/gpups.hpp"
-#include "kernels/codec/buckets.hpp"
 #include "kernels/codec/quantize_buckets.hpp"
 #include "tests/comm/collectives/allreduce/sum_shapes.hpp"
 #include "tests/support/environment.hpp"
@@ -175,7 +174,7 @@ double error_of(WireFormat format, std::vector<float> const& bucket) {
   auto const code = wire_format(format);
   Array<std::uint8_t> const wire(Device::host(), kernels::bucket_bytes(code, bucket.size(), bucket.size()));
   std::vector<float> sent(bucket.size());
-  kernels::quantize_buckets(stream, {.values = bucket, .format = code, .bucket = bucket.size(), .wire = wire});
+  kernels::quantize_buckets(stream, {.values = bucket, .format = code, .bucket = bucket.size(), .encoded = wire});
   kernels::dequantize_buckets(stream, {wire, code, bucket.size(), sent});
   double worst = 0;
   for (std::size_t i = 0; i < bucket.size(); ++i) {

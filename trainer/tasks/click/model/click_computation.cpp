@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "kernels/base/nvtx.hpp"
-#include "kernels/dense/copy_columns.hpp"
+#include "kernels/dense/interactions.hpp"
 #include "kernels/dense/logistic_loss.hpp"
-#include "kernels/pool/gather_pooled.hpp"
-#include "kernels/runtime/parallel_for.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/runtime/arena.hpp"
 
 namespace gpups::trainer {
 namespace {

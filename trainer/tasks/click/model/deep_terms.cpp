@@ -5,9 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/dense/copy_columns.hpp"
-#include "kernels/dense/cross.hpp"
-#include "kernels/dense/factorization.hpp"
+#include "kernels/dense/interactions.hpp"
 #include "kernels/dense/linear.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 #include "trainer/tasks/click/model/mlp.hpp"

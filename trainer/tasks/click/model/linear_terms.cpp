@@ -2,7 +2,7 @@
 // Linear terms: a weight for each value of a category, and a weight for each number.
 #include <utility>
 
-#include "kernels/dense/copy_columns.hpp"
+#include "kernels/dense/interactions.hpp"
 #include "kernels/dense/linear.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
 

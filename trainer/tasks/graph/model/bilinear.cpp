@@ -6,13 +6,10 @@
 #include <numeric>
 
 #include "kernels/base/check.hpp"
-#include "kernels/score/combine_rows.hpp"
-#include "kernels/score/deal_negatives.hpp"
-#include "kernels/score/distance_rows.hpp"
-#include "kernels/score/dot_rows.hpp"
-#include "kernels/score/draw_negatives.hpp"
-#include "kernels/score/expand_triples.hpp"
+#include "kernels/score/negatives.hpp"
+#include "kernels/score/pair_rows.hpp"
 #include "kernels/score/step_triples.hpp"
+#include "kernels/score/triple_queries.hpp"
 
 namespace gpups::trainer {
 namespace {

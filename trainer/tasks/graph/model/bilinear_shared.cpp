@@ -7,14 +7,11 @@
 
 #include "kernels/dense/dropout.hpp"
 #include "kernels/dense/linear.hpp"
-#include "kernels/rows/permute_rows.hpp"
-#include "kernels/runtime/parallel_for.hpp"
-#include "kernels/score/answer_loss.hpp"
-#include "kernels/score/combine_rows.hpp"
-#include "kernels/score/distance_gradients.hpp"
-#include "kernels/score/distance_rows.hpp"
-#include "kernels/score/finish_triples.hpp"
-#include "kernels/score/shared_loss.hpp"
+#include "kernels/rows/copy_rows.hpp"
+#include "kernels/runtime/arena.hpp"
+#include "kernels/score/pair_rows.hpp"
+#include "kernels/score/query_loss.hpp"
+#include "kernels/score/triple_queries.hpp"
 #include "trainer/tasks/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
