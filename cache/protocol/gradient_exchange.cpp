@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cache/wire/gradient_section.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
 #include "kernels/sum/count_entries.hpp"
@@ -33,6 +34,7 @@ View<std::uint32_t const> GradientExchange::ascending(std::size_t n) {
 }
 
 void GradientExchange::pack(kernels::HostReads& reads) {
+  GPUPS_ASSERT(packed_ == nullptr);  // end_step() has ended the step before
   packed_ = std::make_shared<PackedGradients>();
   if (state_.current == nullptr) return;
   auto& stream = state_.stream;
@@ -69,8 +71,10 @@ void GradientExchange::pack(kernels::HostReads& reads) {
 std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   auto const& batch = state_.current;
   if (batch == nullptr || !has_updates(*batch, owner)) return {};
+  GPUPS_ASSERT(packed_ != nullptr && packed_->places.size() == packed_->bytes.places.size());  // pack() and its reads
   auto& bytes = packed_->bytes;
   if (bytes.first.empty() && !packed_->places.empty()) bytes.set_places(packed_->places);
+  GPUPS_ASSERT(bytes.size.size() == packed_->sections.size());
   std::vector<GradientBytes> sizes(batch->parts.size());
   std::size_t first = 0, end = 0, plain = 0;
   for (std::size_t k = 0; k < packed_->sections.size(); ++k) {
@@ -168,6 +172,7 @@ std::size_t GradientExchange::transfers(Rank from, std::vector<GradientBytes> co
 void GradientExchange::receive(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken) {
   if (sizes.empty()) return;
   auto& list = state_.reader_batches.at({from, state_.round.clock()});
+  GPUPS_ASSERT(list.updates.size() == sizes.size());  // check() has joined the lists, and compared their number
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto& part = list.updates[p];
     if (part.keys == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
@@ -281,6 +286,7 @@ RowSums GradientExchange::wait_decode(Rank from, UpdatedPart& part) {
 
 // Returns the gradients of this rank's batch for the rows that it owns itself. Queued on the stream.
 RowSums GradientExchange::local_sums(PreparedPart& part) {
+  GPUPS_ASSERT(part.sums.rows() == part.rows && part.ids.size() == part.rows);
   if (!part.local_positions) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
   }
@@ -303,6 +309,7 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
     if (id.second != state_.round.applied()) continue;
     for (auto& part : list.updates) {
       if (part.table != table) continue;
+      GPUPS_ASSERT(part.ids.size() == part.keys);  // RowFinder has found the rows of the list that check() has counted
       if (part.compressed != nullptr) lists.push_back(wait_decode(id.first, part));
       if (!part.sums) continue;
       lists.push_back({.ids = part.ids, .sums = {}, .received = &*part.sums, .counts = part.counts.view().flat()});

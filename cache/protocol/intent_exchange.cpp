@@ -8,6 +8,7 @@
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_format.hpp"
 #include "comm/wire.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/runtime/upload.hpp"
 
@@ -59,6 +60,8 @@ KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
 // -- intents of this rank --
 
 void IntentExchange::wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys) {
+  // Homes accept intents with the round of an earlier step; if rows move, they plan that step in the round before it.
+  GPUPS_ASSERT(batch.clock > state_.round.next_in() + (state_.placement.any_moved ? 1 : 0));
   wait_encode(batch, keys, false, outgoing_);
 }
 
@@ -92,6 +95,7 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     }
   }
   auto encoded = KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
+  GPUPS_ASSERT(encoded.size() == lists.size());
 
   std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
   for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -102,6 +106,8 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
   }
   for (std::size_t p = 0; p < batch.parts.size(); ++p) {
+    // The homes have the keys in this order, and every row of another home is in the list once.
+    GPUPS_ASSERT(positions[p].size() == batch.parts[p].reads.size());
     kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].reads.positions, positions[p]);
   }
 }
@@ -231,6 +237,11 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
 
 void IntentExchange::take_planned(HomePlanner::Plan const& plan) {
   auto& list = state_.reader_batches.at({plan.reader, plan.clock}).homes.at(state_.me);
+  // add_list() has made the list, with as many parts; a plan replaces them once.
+  GPUPS_ASSERT(list.announced.contains(RowRole::kReadAndUpdate) && !list.keys_received);
+  GPUPS_ASSERT(plan.reads.size() == list.reads.size());
+  GPUPS_ASSERT(!plan.other_updates || plan.other_updates->size() == plan.reads.size());
+  GPUPS_ASSERT(plan.moves.empty() || plan.moves.size() == plan.reads.size());
   list.keys_received = true;
   list.reads = plan.reads;
   list.other_updates = plan.other_updates;
@@ -296,10 +307,14 @@ void IntentExchange::require_keys(Clock step) const {
 }
 
 void IntentExchange::end_step(Clock step) {
+  GPUPS_ASSERT(step == state_.round.applied());
   for (auto const& [id, batch] : state_.reader_batches) {
     if (id.second > step) continue;
     for (auto const& [home, list] : batch.homes) {
-      parts_ahead_[home == state_.me ? id.first : home] -= list.reads.size() * list.announced.size();
+      auto& ahead = parts_ahead_[home == state_.me ? id.first : home];
+      std::size_t const parts = list.reads.size() * list.announced.size();
+      GPUPS_ASSERT(ahead >= parts);  // add_list() has counted them for the same sender
+      ahead -= parts;
     }
   }
   std::erase_if(state_.reader_batches, [step](auto const& batch) { return batch.first.second <= step; });

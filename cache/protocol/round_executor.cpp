@@ -39,6 +39,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
 // -- batches --
 
 void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
+  GPUPS_ASSERT(state_.batches.empty());
   if (state_.ranks == 1) return;
   state_.staleness = staleness;
   if (policy == PlacementPolicy::kStatic) return;
@@ -57,6 +58,7 @@ void RoundExecutor::announce(BatchPtr const& whole) {
 }
 
 void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounced) {
+  GPUPS_ASSERT(batch->clock >= state_.round.clock());
   auto& placement = state_.placement;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
@@ -107,6 +109,7 @@ void RoundExecutor::check_ready(Clock clock) {
   auto const found = state_.batches.find(clock);
   if (found == state_.batches.end() || found->second.fetches > 0) return;
   if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
+  GPUPS_ASSERT(has_rows(found->second));
   auto& batch = state_.staleness == 0 ? *found->second.batch : leased_.join_rows(clock);
   if (batch.ready) return;
   batch.ready_event = state_.stream.record();
@@ -155,6 +158,10 @@ void RoundExecutor::begin_round() {
   auto const [batch, signal, flush_residuals] = std::move(ended_.front());
   ended_.pop_front();
   if (flush_residuals) residuals_.send_all();
+  // Steps end in order, one round after another, and a pushed batch has its rows.
+  GPUPS_ASSERT(state_.current == nullptr);
+  GPUPS_ASSERT(batch == nullptr || batch->clock == state_.round.clock());
+  GPUPS_ASSERT(batch == nullptr || (place != state_.batches.end() && has_rows(place->second)));
   state_.current = batch;
   Round::StepReport report{.samples = 0, .signal = signal, .rejection = {}};
   if (batch != nullptr) {
@@ -195,6 +202,7 @@ void RoundExecutor::execute(Round::Action const& action) {
 
 void RoundExecutor::send_gradient_phase() {
   kernels::NvtxRange const range("round: in");
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kGradientPhase);
   auto const& own = state_.round.own();
   for (Rank const owner : state_.others()) {
     Message message{.kind = MessageKind::kGradientPhase,
@@ -214,6 +222,9 @@ void RoundExecutor::send_gradient_phase() {
     for (auto const& send : sends) send();
     intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
   }
+  // Intents for a step travel with one of the rounds before it, so nothing of this round is left.
+  GPUPS_ASSERT(std::all_of(own_intents_.begin(), own_intents_.end(),
+                           [this](auto const& intent) { return intent.first > state_.round.clock() + 1; }));
   // This rank's own intents reach its planner with those of other ranks, so plans depend on the steps of announcements
   // alone.
   for (auto& [clock, parts] : std::exchange(own_intents_, {})) planner_.announce(state_.me, clock, std::move(parts));
@@ -234,6 +245,7 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
 void RoundExecutor::apply() {
   kernels::NvtxRange const range("round: apply");
   Clock const step = state_.round.applied();
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && step == state_.round.clock());
   std::size_t const samples = state_.round.all().samples;
   bool const rejected = !state_.round.all().rejection.empty();
   intents_.require_keys(step);
@@ -263,6 +275,7 @@ void RoundExecutor::apply() {
   values_.find_existing(step + 1, applied);
   moves_.find_leaving(step + 1, applied);
   applied.wait();
+  GPUPS_ASSERT(bad_rows.empty() || bad_rows.size() == tables.size());
   finder_.check_found();
   TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
@@ -274,8 +287,9 @@ void RoundExecutor::apply() {
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
   Clock const next = state_.round.clock() + 1;
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
   values_.wait_pack(next);
-  moves_.pack(next);
+  moves_.pack(next);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.pin_leaving(next);
   plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
@@ -308,6 +322,7 @@ void RoundExecutor::plan(Clock step) {
     if (plan.reader != state_.me) {
       intents_.take_planned(plan);
     } else if (plan.any_away) {
+      GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
       state_.batches.at(step).routes[state_.me] = plan.owners;
     }
   }
@@ -338,9 +353,16 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 
+// The parts before on_complete() leave a state between steps: other threads and requests may then look at all rows. The
+// parts after it may begin the next round.
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kTraining && state_.round.applied() == step);
+  // begin_round() has waited for late values: no callback refers to the batch that is erased.
+  GPUPS_ASSERT(!state_.batches.contains(step) || state_.batches.at(step).fetches == 0);
+  GPUPS_ASSERT(state_.batches.empty() || state_.batches.begin()->first >= step);  // each step erases its batch
   state_.batches.erase(step);
+  // Keeps the gradients of leased uses, and frees the sums of the whole batch. `current` has the announced sums.
   leased_.wait_end_step(step, !state_.round.all().rejection.empty());
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) part.end_step();
@@ -351,14 +373,20 @@ void RoundExecutor::complete() {
     kernels::HostReads arrived(state_.stream);
     moves_.find_arrived(next->second, arrived);
     values_.wait_decode(next->second, arrived);
-    moves_.write(next->second);
+    moves_.write(next->second);  // after wait_decode(), which numbers the rows, and waits for the reads of both
+    GPUPS_ASSERT(has_rows(next->second));
   }
+  // The replicas of the next batch are marked as used by it, so that they are not dropped. A late batch places its own
+  // when its values arrive.
+  GPUPS_ASSERT(next == state_.batches.end() || next->second.placed || next->second.is_late);
   TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
-  // Homes have planned the batches of the step after the next, whose routes have arrived.
+  // Homes have planned the batches of the step after the next, whose routes have arrived. The rows that move before the
+  // next step are here or gone already, so those of this rank are found where they are from then on.
   for (auto& [clock, pending] : state_.batches) {
     if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
     router_.wait_route(pending);
   }
+  GPUPS_ASSERT(state_.current == nullptr && state_.round.clock() == step + 1);
   on_complete(step, state_.round.all());
   late_fetches_.wait_continue();  // may begin the next round
   check_ready(state_.round.clock());

@@ -170,6 +170,9 @@ struct RoundState {
 // Returns true if the list of `rank` has rows in a part.
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank);
 
+// Returns true if all rows of the batch have numbers and values, so that its step can begin. For assertions.
+bool has_rows(PendingBatch const& pending);
+
 // Returns the keys at these positions of a part. Queued on `stream`.
 Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
 
