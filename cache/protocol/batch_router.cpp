@@ -4,10 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
-#include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
 #include "comm/wire.hpp"
 #include "kernels/base/check.hpp"

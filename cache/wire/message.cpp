@@ -233,8 +233,6 @@ std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
   return static_cast<std::uint64_t>(section) << 56 | (part & 0xFFF) << 44 | (number & (kIdEnd - 1));
 }
 
-std::uint64_t with_part(std::uint64_t tag, std::uint64_t part) { return tag | (part & 0xFFF) << 44; }
-
 std::uint64_t tag_of_moved_rows(Clock step) {
   return tag(Section::kValues, static_cast<std::uint64_t>(number(step)), 1);
 }

@@ -175,7 +175,5 @@ Section section_of(std::uint64_t tag);
 // The tag of the rows that move to a rank with a step.
 std::uint64_t tag_of_moved_rows(Clock step);
 bool is_of_moved_rows(std::uint64_t tag);
-// Returns the tag of another part of the same section. REQUIRES: `tag` is that of part 0.
-std::uint64_t with_part(std::uint64_t tag, std::uint64_t part);
 
 }  // namespace gpups::cache

@@ -49,10 +49,6 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
   return impls;
 }
 
-std::uint64_t event_digest(Group const& group) {
-  return dynamic_cast<SimProgressDriver const&>(*group.impl().driver).simulator().network()->digest();
-}
-
 }  // namespace comm
 
 Group Group::alone() { return threads(1).front(); }

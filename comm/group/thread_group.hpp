@@ -2,7 +2,6 @@
 // Groups whose ranks are threads of this process, over real or simulated time.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -17,9 +16,5 @@ namespace gpups::comm {
 std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     int ranks, std::shared_ptr<LocalNetwork> const& network,
     std::function<std::unique_ptr<ProgressDriver>(Rank)> const& make_driver);
-
-// Returns a digest of all events so far, in the order in which they happened, with the bytes of messages. REQUIRES: a
-// simulated group, none of whose ranks is running.
-std::uint64_t event_digest(Group const& group);
 
 }  // namespace gpups::comm

@@ -21,8 +21,6 @@ class SimProgressDriver final : public ProgressDriver {
   bool wait(std::function<bool()> const& done, double) override { return simulator_->wait(rank_, done); }
   void stop() override { simulator_->stop(rank_); }
 
-  Simulator const& simulator() const { return *simulator_; }
-
  private:
   Rank const rank_;
   std::shared_ptr<Simulator> const simulator_;

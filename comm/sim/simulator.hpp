@@ -47,8 +47,9 @@ class Simulator {
     std::condition_variable scheduled;
   };
   // An event that can happen next.
+  enum class EventKind { kResume, kProgress, kDeliver, kPass };
   struct SimChoice {
-    SimNetwork::SimEventKind event;
+    EventKind event;
     std::size_t rank = 0;
     SimNetwork::SimRoute route{};
     std::uint64_t time_us = 0;

@@ -3,7 +3,6 @@
 // arrive.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 
 #include "gpups/types.hpp"
@@ -15,10 +14,9 @@ class LocalNetwork {
  public:
   virtual ~LocalNetwork() = default;
 
-  // Calls `arrive` once, later. Deliveries with kFifo between the same two ranks keep their order. digest: a digest of
-  // the content, with which two runs can be compared.
+  // Calls `arrive` once, later. Deliveries with kFifo between the same two ranks keep their order.
   enum class Order { kFifo, kFree };
-  virtual void deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) = 0;
+  virtual void deliver_later(Order order, Rank from, Rank to, std::function<void()> arrive) = 0;
 
   // A rank checks for arrivals. If no thread advances the simulated time, this call does.
   virtual void poll() = 0;
