@@ -14,7 +14,7 @@
 
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/manifest.hpp"
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "gpups/store.hpp"
 

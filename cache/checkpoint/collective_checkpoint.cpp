@@ -83,7 +83,7 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 }
 
 // Returns the rows of this home that are away.
-std::vector<PlacedRow> rows_away(Directories const& placement, Clock clock) {
+std::vector<PlacedRow> rows_away(OwnerDirectories const& placement, Clock clock) {
   std::vector<PlacedRow> rows;
   for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
     for (auto const& [key, entry] : placement.directories[t].list(clock)) {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "cache/wire/route_coding.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
@@ -57,8 +57,8 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
       of_part.in_step = decode_route(bytes, of_part.before, route.moved[p], state_.ranks);
     }
   }
-  if (!bytes.empty()) throw comm::WireError("more bytes than its routes need");
-} catch (comm::WireError const& error) {
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than its routes need");
+} catch (comm::SerializationError const& error) {
   state_.throw_peer_error(home, fmt::format("sent routes with {}", error.what()));
 }
 

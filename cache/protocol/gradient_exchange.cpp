@@ -102,7 +102,7 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
     auto& stream = state_.stream;
     auto taken = residuals_.of(owner, part.table)
                      .wait_compress(stream, state_.round.clock(), keys_at(stream, part, order), part.sums, order);
-    sizes[p].sent = taken.sent;
+    sizes[p].sent_rows = taken.sent;
     sizes[p].sums = taken.bytes->size;
     state_.messenger.count_compression(&Traffic::gradients, order.size() * shard.dim() * sizeof(float),
                                        taken.bytes->size);
@@ -136,9 +136,9 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
     ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
     ReceivedSums const occurrences{.count = rows_of_counts(counted), .dim = kCountsPerRow};
     bool const enabled = table.options().gradient_compression.enabled() && part.keys > 0;
-    bool const may_be = enabled
-                            ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent, part.keys)
-                            : sums.is_valid_size(sizes[p].sums);
+    bool const may_be =
+        enabled ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent_rows, part.keys)
+                : sums.is_valid_size(sizes[p].sums);
     if (!may_be || !occurrences.is_valid_size(sizes[p].occurrences)) {
       state_.throw_peer_error(from, "sent gradients whose size is impossible for the rows of its batch");
     }
@@ -210,7 +210,7 @@ void GradientExchange::receive_body(Rank from, std::vector<GradientBytes> const&
 void GradientExchange::receive_compressed(Rank from, UpdatedPart& part, std::uint64_t tag, GradientBytes const& sizes,
                                           std::function<void()> const& taken) {
   part.compressed = std::make_shared<Array<std::uint8_t>>();
-  part.sent = sizes.sent;
+  part.sent = sizes.sent_rows;
   auto const allocate = [compressed = part.compressed, device = state_.stream.device(), bytes = sizes.sums] {
     *compressed = Array<std::uint8_t>(device, bytes);
     return compressed->data();

@@ -7,7 +7,7 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_format.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/runtime/upload.hpp"
@@ -196,7 +196,7 @@ void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t si
   state_.messenger.receive_data(state_.on_host, from, tag, size, allocate, [this, from, bytes, then = std::move(then)] {
     try {
       then({reinterpret_cast<char const*>(bytes->data()), bytes->size()});
-    } catch (comm::WireError const& error) {
+    } catch (comm::SerializationError const& error) {
       state_.throw_peer_error(from, fmt::format("announced {}", error.what()));
     }
   });
@@ -230,7 +230,7 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
                      take_planned({.reader = from, .clock = intent.clock, .reads = std::move(parts)});
                    }
                  }
-                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
                  then();
                });
 }
@@ -258,7 +258,7 @@ void IntentExchange::receive_late(Rank from, Message const& message, std::functi
   receive_keys(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
                [this, from, intent, then = std::move(then)](std::string_view bytes) {
                  auto parts = decode(from, intent, intent.clock, nullptr, bytes);
-                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
                  then(std::move(parts));
                });
 }
@@ -286,7 +286,7 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
           require_home(home, parts);
           take_forward(state_.reader_batches.at({reader, intent.clock}).homes.at(home), role, parts);
         }
-        if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+        if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
         then();
       });
 }

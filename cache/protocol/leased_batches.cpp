@@ -7,7 +7,7 @@
 #include <deque>
 #include <utility>
 
-#include "cache/wire/no_bad_row.hpp"
+#include "cache/wire/row_coder.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/replica_uses.hpp"
@@ -171,7 +171,7 @@ BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::st
     auto const& options = state_.table(announced.table).options();
     announced.sums = Matrix<std::int64_t>(stream.device(), announced.rows, options.dim);
     memory::fill_bytes(stream, announced.sums.view().data(), 0, announced.sums.view().flat().bytes());
-    auto const bad_row = no_bad_row(stream);
+    auto const bad_row = make_bad_row(stream);
     for (std::size_t p = 0; p < whole.parts.size(); ++p) {
       if (whole.parts[p].table != announced.table) continue;
       kernels::merge_sums(stream, {.into = announced.sums,

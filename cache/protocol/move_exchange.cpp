@@ -102,7 +102,7 @@ void MoveExchange::pack(Clock clock) {
 
 void MoveExchange::fill_in(Rank reader, Message& message) const {
   auto const packed = packed_.find(reader);
-  if (packed != packed_.end()) message.moved = packed->second.sent;
+  if (packed != packed_.end()) message.moved_sent = packed->second.sent;
 }
 
 void MoveExchange::send(Rank reader, Clock clock) {
@@ -115,17 +115,17 @@ void MoveExchange::send(Rank reader, Clock clock) {
 
 // -- the owner in the step --
 
-void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& moved,
+void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& sent,
                            std::function<void()> then) {
   GPUPS_ASSERT(pending.routed && !pending.placed);  // the list of `from` is known, and nothing is decoded yet
   auto const& parts = pending.batch->parts;
   std::vector<MovedBody::RowsOfPart> rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t const count = parts[p].arriving.size_of(from);
-    if (moved.size() != parts.size() || moved[p] > count) {
+    if (sent.size() != parts.size() || sent[p] > count) {
       state_.throw_peer_error(from, "passed other rows than its home has announced");
     }
-    rows.push_back({&state_.table(parts[p].table).options(), count, moved[p]});
+    rows.push_back({&state_.table(parts[p].table).options(), count, sent[p]});
   }
   auto const arrived = std::make_shared<ArrivedRows>(ArrivedRows{.from = from, .body = MovedBody(rows)});
   pending.arrived.push_back(arrived);

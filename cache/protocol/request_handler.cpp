@@ -79,7 +79,7 @@ std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 }  // namespace
 
 RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
-                               TableShards& tables, Directories& placement)
+                               TableShards& tables, OwnerDirectories& placement)
     : me_(me),
       ranks_(ranks),
       stream_(stream),
@@ -313,7 +313,7 @@ void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
   for (Key const key : to_host(stream_, rows.keys)) {
     auto const known = placement_.directories[number(rows.table)].find(key, round_.clock());
-    auto const entry = known.value_or(Directory::Entry{.owner = me_});
+    auto const entry = known.value_or(OwnerDirectory::Entry{.owner = me_});
     auto const since = static_cast<std::uint64_t>(number(entry.since));
     words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
                                static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});

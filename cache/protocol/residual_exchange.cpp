@@ -9,7 +9,7 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_coder.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::cache {
@@ -106,13 +106,13 @@ std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   GPUPS_ASSERT(state_.round.applied() == state_.round.clock());
   std::string_view bytes(reinterpret_cast<char const*>(list.keys->data()), list.keys->size());
   auto keys = intents_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
-  if (!bytes.empty()) throw comm::WireError("more bytes than its keys need");
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than its keys need");
   sort_keys(keys);
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {
     state_.throw_peer_error(list.from, "sent two residuals of one key");
   }
   return keys;
-} catch (comm::WireError const& error) {
+} catch (comm::SerializationError const& error) {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
 }
 

@@ -15,7 +15,7 @@
 namespace gpups::cache {
 
 RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
-                             TableShards& tables, Directories& placement)
+                             TableShards& tables, OwnerDirectories& placement)
     : state_{.me = me,
              .ranks = ranks,
              .stream = stream,
@@ -334,7 +334,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   bool const in_time = found != state_.batches.end() && found->second.routed && !found->second.is_late;
   bool const reads = in_time && has_list(*found->second.batch, &PreparedPart::reads, from);
   bool const gets_rows = in_time && has_list(*found->second.batch, &PreparedPart::arriving, from);
-  if (reads != (message.parts > 0) || gets_rows == message.moved.empty()) {
+  if (reads != (message.parts > 0) || gets_rows == message.moved_sent.empty()) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
   auto const taken = countdown_callback(4, [this, from] { state_.round.on_data_received(from); });
@@ -345,7 +345,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
     taken();
   }
   if (gets_rows) {
-    moves_.receive(from, found->second, message.moved, taken);
+    moves_.receive(from, found->second, message.moved_sent, taken);
   } else {
     taken();
   }

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cache/batch/prepared_batch.hpp"
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/protocol/moved_body.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/store_messenger.hpp"
@@ -137,7 +137,7 @@ struct RoundState {
   StoreMessenger& messenger;
   Round& round;
   TableShards& tables;
-  Directories& placement;
+  OwnerDirectories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::atomic<bool> has_restored = false;  // restored residuals are not added yet: rows stay, and no push updates rows
   std::int64_t staleness = 0;              // the most steps by which a read may be behind; 0 in a group of one rank

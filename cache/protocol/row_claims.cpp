@@ -16,7 +16,7 @@ void RowClaims::add(Rank claimant, TableId table, std::vector<Key> const& keys) 
   }
 }
 
-void RowClaims::decide(Directories& placement, Rank me, Clock since) {
+void RowClaims::decide(OwnerDirectories& placement, Rank me, Clock since) {
   decided_ = true;
   for (auto& [table, moves] : moves_) {
     auto& directory = placement.directories[number(table)];
@@ -37,7 +37,7 @@ void RowClaims::decide(Directories& placement, Rank me, Clock since) {
 }
 
 std::vector<std::uint32_t> RowClaims::grant(Rank claimant, TableId table, std::vector<Key> const& keys,
-                                            Directories& placement, Rank me, Clock since) {
+                                            OwnerDirectories& placement, Rank me, Clock since) {
   if (!decided_) decide(placement, me, since);
   std::vector<std::uint32_t> from;
   auto const& moves = moves_[table];

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::cache {
@@ -21,13 +21,13 @@ class RowClaims {
   // Returns, for each key that the rank has claimed, the rank that owns the row, or kNoRow if the claimant does not
   // get it or owns it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
   // claimed.
-  std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys, Directories& placement,
-                                   Rank me, Clock since);
+  std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys,
+                                   OwnerDirectories& placement, Rank me, Clock since);
   // Drops all claims, before or after a call.
   void clear();
 
  private:
-  void decide(Directories& placement, Rank me, Clock since);
+  void decide(OwnerDirectories& placement, Rank me, Clock since);
 
   // Who gets a claimed row, and from whom.
   struct Move {

@@ -51,4 +51,11 @@ class RowCoder {
   kernels::Format format_;
 };
 
+// Returns an array of one element, kNoRow, to which kernels write the number of a bad row. Queued on `stream`.
+inline Array<std::uint32_t> make_bad_row(Stream& stream) {
+  Array<std::uint32_t> bad_row(stream.device(), 1);
+  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());
+  return bad_row;
+}
+
 }  // namespace gpups::cache

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <vector>
 
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/hmac.hpp"
-#include "comm/wire.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {

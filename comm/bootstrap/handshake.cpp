@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/hmac.hpp"
-#include "comm/wire.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "comm/base/serialization.hpp"
 #include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
@@ -20,7 +20,7 @@ FabricOffer read_offer(Rank from, std::string const& bytes) try {
   FabricOffer offer{std::move(place), peer_text(reader.get_text())};
   reader.end();
   return offer;
-} catch (WireError const& error) {
+} catch (SerializationError const& error) {
   throw PeerError(from, fmt::format("the description of the device of rank {} is invalid: {} (the device cannot be "
                                     "connected): run the same build on all ranks",
                                     number(from), error.what()));

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -14,12 +14,14 @@ constexpr std::size_t kNumbersBytesMax = 1 + (1 + 8 + 8) + (8 + 8 + 8);
 Signature signature_in(Reader& reader) {
   Signature signature;
   auto const operation = reader.get<std::uint8_t>();
-  if (operation >= kCollectiveKinds) throw WireError("a collective of unknown kind");
+  if (operation >= kCollectiveKinds) throw SerializationError("a collective of unknown kind");
   signature.operation = static_cast<CollectiveKind>(operation);
   signature.elements = reader.get<std::uint64_t>();
-  if (signature.elements > kSumElementsMax) throw WireError("the array of a collective has more than 2^32 elements");
+  if (signature.elements > kSumElementsMax)
+    throw SerializationError("the array of a collective has more than 2^32 elements");
   signature.how = std::string(reader.get_text());
-  if (signature.how.size() > kHowBytesMax) throw WireError("the name of the algorithm of a collective is too long");
+  if (signature.how.size() > kHowBytesMax)
+    throw SerializationError("the name of the algorithm of a collective is too long");
   return signature;
 }
 
@@ -28,7 +30,7 @@ CollectiveHeader::MessagePart item_in(Reader& reader) {
   message.bytes = std::string(reader.get_text());
   bool const is_inline = message.bytes.size() == message.size && message.size <= kInlineBytesMax;
   if (!is_inline && !message.bytes.empty())
-    throw WireError("a message of a collective does not have the size in its header");
+    throw SerializationError("a message of a collective does not have the size in its header");
   return message;
 }
 
@@ -62,7 +64,7 @@ CollectiveHeader decode_header(std::string_view bytes) {
   CollectiveHeader header;
   auto const has = reader.get<std::uint8_t>();
   if (has == 0 || has > (kHasSignature | kHasItem))
-    throw WireError("a header of a collective has no content or unknown content");
+    throw SerializationError("a header of a collective has no content or unknown content");
   if ((has & kHasSignature) != 0) header.signature = signature_in(reader);
   if ((has & kHasItem) != 0) header.message = item_in(reader);
   reader.end();

@@ -35,7 +35,7 @@ struct CollectiveHeader {
 };
 
 std::string encode(CollectiveHeader const& header);
-// Throws WireError if `bytes` is not a valid header.
+// Throws SerializationError if `bytes` is not a valid header.
 CollectiveHeader decode_header(std::string_view bytes);
 
 }  // namespace gpups::comm

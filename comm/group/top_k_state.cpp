@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {
@@ -35,7 +35,7 @@ SavedState read(std::string const& bytes) {
     saved.velocity = reader.get_list<std::uint32_t>();
     reader.end();
     return saved;
-  } catch (WireError const& error) {
+  } catch (SerializationError const& error) {
     throw Error(
         fmt::format("the saved state of a TopKAllreduce cannot be read ({}): use what TopKAllreduce::save() "
                     "returned",

@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "comm/base/serialization.hpp"
 #include "comm/progress/deadline.hpp"
-#include "comm/wire.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {

@@ -3,6 +3,8 @@
 // length. The reader checks every length against the bytes that are left before it allocates memory.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -22,14 +24,14 @@ namespace gpups::comm {
 static_assert(std::endian::native == std::endian::little, "numbers are sent in the byte order of memory");
 
 // Thrown for a message that is too short, too long, or gives a length that exceeds its bytes.
-class WireError : public Error {
+class SerializationError : public Error {
  public:
   using Error::Error;
 };
 
 // The width is part of the format, so each use spells it out: put<std::uint32_t>(x).
 template <class T>
-concept WireNumber = (std::integral<T> && !std::same_as<T, bool>) || std::is_enum_v<T>;
+concept SerializedNumber = (std::integral<T> && !std::same_as<T, bool>) || std::is_enum_v<T>;
 
 // Builds a message body.
 class Writer {
@@ -38,12 +40,12 @@ class Writer {
   // Reserves memory for `bytes` bytes; the body can grow beyond that.
   explicit Writer(std::size_t bytes) { body_.reserve(bytes); }
 
-  template <WireNumber T>
+  template <SerializedNumber T>
   void put(std::type_identity_t<T> value) {
     append(&value, sizeof value);
   }
   // Appends the number of elements as 64 bits, then the elements.
-  template <WireNumber T>
+  template <SerializedNumber T>
   void put_list(std::span<T const> values) {
     put<std::uint64_t>(values.size());
     append(values.data(), values.size_bytes());
@@ -62,18 +64,18 @@ class Writer {
   std::string body_;
 };
 
-// Reads a message body, which must outlive the reader. All functions except left() throw WireError.
+// Reads a message body, which must outlive the reader. All functions except left() throw SerializationError.
 class Reader {
  public:
   explicit Reader(std::string_view body) : rest_(body) {}
 
-  template <WireNumber T>
+  template <SerializedNumber T>
   T get() {
     T value;
     std::memcpy(&value, take(1, sizeof value).data(), sizeof value);
     return value;
   }
-  template <WireNumber T>
+  template <SerializedNumber T>
   std::vector<T> get_list() {
     std::string_view const bytes = list(sizeof(T));
     std::vector<T> values(bytes.size() / sizeof(T));
@@ -85,7 +87,7 @@ class Reader {
 
   // Returns the number of bytes that have not been read.
   std::size_t left() const { return rest_.size(); }
-  // Call this at the end: throws WireError if bytes are left.
+  // Call this at the end: throws SerializationError if bytes are left.
   void end() const;
 
  private:
@@ -94,5 +96,25 @@ class Reader {
 
   std::string_view rest_;
 };
+
+inline std::string_view Reader::take(std::uint64_t count, std::size_t size) {
+  // Compared by division, because the product may overflow.
+  if (count > rest_.size() / size) {
+    throw SerializationError(
+        fmt::format("a message from another rank is too short ({} bytes are left, but {} elements of {} bytes should "
+                    "follow): run the same "
+                    "build on all ranks",
+                    rest_.size(), count, size));
+  }
+  std::string_view const taken = rest_.substr(0, count * size);
+  rest_.remove_prefix(taken.size());
+  return taken;
+}
+
+inline void Reader::end() const {
+  if (rest_.empty()) return;
+  throw SerializationError(fmt::format(
+      "a message from another rank is too long by {} bytes: run the same build on all ranks", rest_.size()));
+}
 
 }  // namespace gpups::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -7,13 +7,13 @@
 namespace gpups::cache {
 
 // Returns the numbers of the entries of keys, or kNoRow.
-std::vector<std::uint32_t> Directory::find(View<Key const> keys) const {
+std::vector<std::uint32_t> OwnerDirectory::find(View<Key const> keys) const {
   std::vector<std::uint32_t> ids(keys.size(), kernels::kNoRow);
   if (size() > 0) index_.find(host_, keys, View<std::uint32_t>(ids));
   return ids;
 }
 
-std::vector<Rank> Directory::owners(std::span<std::uint32_t const> ids, Rank home, Clock step) const {
+std::vector<Rank> OwnerDirectory::owners(std::span<std::uint32_t const> ids, Rank home, Clock step) const {
   std::vector<Rank> all(ids.size(), home);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == kernels::kNoRow) continue;
@@ -23,16 +23,16 @@ std::vector<Rank> Directory::owners(std::span<std::uint32_t const> ids, Rank hom
   return all;
 }
 
-std::vector<Rank> Directory::owners(View<Key const> keys, Rank home, Clock step) const {
+std::vector<Rank> OwnerDirectory::owners(View<Key const> keys, Rank home, Clock step) const {
   return owners(find(keys), home, step);
 }
 
-RowOwners Directory::owners_around(View<Key const> keys, Rank home, Clock step) const {
+RowOwners OwnerDirectory::owners_around(View<Key const> keys, Rank home, Clock step) const {
   auto const ids = find(keys);
   return {.before = owners(ids, home, step - 1), .in_step = owners(ids, home, step)};
 }
 
-std::optional<Directory::Entry> Directory::find(Key key, Clock step) const {
+std::optional<OwnerDirectory::Entry> OwnerDirectory::find(Key key, Clock step) const {
   auto const id = find(View<Key const>(&key, 1, Device::host()))[0];
   if (id == kernels::kNoRow) return std::nullopt;
   auto const& stored = entries_[id];
@@ -43,7 +43,7 @@ std::optional<Directory::Entry> Directory::find(Key key, Clock step) const {
   return std::find_if(before_.begin(), before_.end(), [=](auto const& one) { return one.first == key; })->second;
 }
 
-std::vector<std::uint32_t> Directory::insert(View<Key const> keys) {
+std::vector<std::uint32_t> OwnerDirectory::insert(View<Key const> keys) {
   std::vector<std::uint32_t> ids(keys.size());
   index_.wait_find_or_insert(host_, keys, View<std::uint32_t>(ids));
   entries_.resize(index_.ids_end());
@@ -51,14 +51,14 @@ std::vector<std::uint32_t> Directory::insert(View<Key const> keys) {
 }
 
 // Ends the planned step: rows that returned to their home are not away any more.
-void Directory::erase_returned() {
+void OwnerDirectory::erase_returned() {
   index_.wait_erase(host_, View<Key const>(returned_));
   returned_.clear();
   before_.clear();
 }
 
-void Directory::set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
-                    PlacementReason reason) {
+void OwnerDirectory::set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
+                         PlacementReason reason) {
   erase_returned();
   std::vector<Key> away, back;
   std::vector<Rank> to;
@@ -71,8 +71,8 @@ void Directory::set(View<Key const> keys, std::span<Rank const> owners, Rank hom
   for (std::size_t i = 0; i < ids.size(); ++i) entries_[ids[i]] = {{to[i], reason, since}, to[i]};
 }
 
-void Directory::plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
-                     PlacementReason reason) {
+void OwnerDirectory::plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since,
+                          PlacementReason reason) {
   erase_returned();
   planned_ = since;
   auto ids = find(keys);
@@ -88,7 +88,7 @@ void Directory::plan(View<Key const> keys, std::span<Rank const> owners, Rank ho
   }
 }
 
-std::vector<Directory::KeyedEntry> Directory::list(Clock step) const {
+std::vector<OwnerDirectory::KeyedEntry> OwnerDirectory::list(Clock step) const {
   std::vector<KeyedEntry> all;
   if (size() == 0) return all;
   std::unordered_set<Key> const returned(returned_.begin(), returned_.end());

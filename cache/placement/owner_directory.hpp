@@ -25,9 +25,9 @@ struct RowOwners {
 
 // The rows of one table that are away from this home. Takes about 50 bytes of host memory for each. For the thread that
 // makes progress.
-class Directory {
+class OwnerDirectory {
  public:
-  Directory() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
+  OwnerDirectory() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
 
   // What the home knows about a row that is away.
   struct Entry {
@@ -89,9 +89,9 @@ class Directory {
 // Returns whether this rank owns the row of a key.
 using OwnsRow = std::function<bool(TableId table, Key key)>;
 
-// The directories of all tables, by TableId, on one rank.
-struct Directories {
-  std::vector<Directory> directories;
+// What one rank knows as the home of rows.
+struct OwnerDirectories {
+  std::vector<OwnerDirectory> directories;  // by TableId
   // Rows move, or have moved, on any rank: then batches must be announced one step earlier, so that homes can plan
   // them.
   bool any_moved = false;

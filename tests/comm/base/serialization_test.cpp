@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message bodies: round trips, and errors for truncated, too long and invalid bodies.
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ void read_sample(std::string_view body) {
   reader.end();
 }
 
-TEST(Wire, RoundTripKeepsAllValues) { read_sample(sample()); }
+TEST(Serialization, RoundTripKeepsAllValues) { read_sample(sample()); }
 
-TEST(Wire, WidthsAreFixedAndLittleEndian) {
+TEST(Serialization, WidthsAreFixedAndLittleEndian) {
   Writer writer;
   writer.put<std::uint32_t>(0x01020304);
   writer.put<std::uint8_t>(9);
@@ -50,16 +50,16 @@ TEST(Wire, WidthsAreFixedAndLittleEndian) {
   EXPECT_EQ(sample().size(), 1U + 4 + 8 + 8 + (8 + 4) + (8 + 3 * 8) + 8);
 }
 
-TEST(Wire, RejectsTruncatedBody) {
+TEST(Serialization, RejectsTruncatedBody) {
   std::string const body = sample();
   for (std::size_t length = 0; length < body.size(); ++length) {
-    EXPECT_THROW(read_sample(std::string_view(body).substr(0, length)), WireError) << length;
+    EXPECT_THROW(read_sample(std::string_view(body).substr(0, length)), SerializationError) << length;
   }
 }
 
-TEST(Wire, RejectsTrailingBytes) { EXPECT_THROW(read_sample(sample() + "x"), WireError); }
+TEST(Serialization, RejectsTrailingBytes) { EXPECT_THROW(read_sample(sample() + "x"), SerializationError); }
 
-TEST(Wire, RejectsTooLargeLength) {
+TEST(Serialization, RejectsTooLargeLength) {
   // Lengths whose bytes are missing, would be gigabytes, or overflow when multiplied by the size of an element.
   for (std::uint64_t const length : {std::uint64_t{3}, std::uint64_t{1} << 33, (std::uint64_t{1} << 61) + 1,
                                      std::numeric_limits<std::uint64_t>::max()}) {
@@ -68,14 +68,14 @@ TEST(Wire, RejectsTooLargeLength) {
     writer.put<std::uint64_t>(1);
     writer.put<std::uint64_t>(2);
     std::string const body = writer.take();
-    EXPECT_THROW(Reader(body).get_list<std::uint64_t>(), WireError) << length;
+    EXPECT_THROW(Reader(body).get_list<std::uint64_t>(), SerializationError) << length;
     if (length > 16) {
-      EXPECT_THROW(Reader(body).get_text(), WireError) << length;
+      EXPECT_THROW(Reader(body).get_text(), SerializationError) << length;
     }
   }
 }
 
-TEST(Wire, WireErrorIsAnError) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
+TEST(Serialization, SerializationErrorIsAnError) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
 
 TEST(PeerText, ReplacesControlCharacters) {
   EXPECT_EQ(peer_text(""), "");
