@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cache/wire/key_coding.hpp"
-#include "cache/wire/row_format.hpp"
+#include "cache/wire/row_coder.hpp"
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"

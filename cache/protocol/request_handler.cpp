@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cache/protocol/countdown_callback.hpp"
+#include "cache/protocol/store_messenger.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/check.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/store/memory_plan.hpp"
+#include "cache/store/checks.hpp"
 
 #include <fmt/core.h>
 

@@ -50,7 +50,7 @@ struct IntentPart {
 
 // A batch that the sender announces to the home of its keys. The owner of the rows sends their values, and receives
 // their gradients, in the order of the encoded keys, so these messages have no keys. If rows share scales
-// (cache/wire/row_format.hpp), the order is the ascending order of the keys instead.
+// (cache/wire/row_coder.hpp), the order is the ascending order of the keys instead.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cache/wire/received_sums.hpp"
-#include "cache/wire/row_format.hpp"
 #include "kernels/base/assert.hpp"
 #include "kernels/codec/dequantize_rows.hpp"
 #include "kernels/codec/extract_columns.hpp"

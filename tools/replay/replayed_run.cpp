@@ -5,7 +5,7 @@
 
 #include "cache/placement/key_uses.hpp"
 #include "cache/placement/owner_directory.hpp"
-#include "cache/store/memory_plan.hpp"
+#include "cache/store/checks.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/check.hpp"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/value_body.hpp"
+#include "cache/protocol/row_bodies.hpp"
 
 #include "cache/feedback/row_mirror.hpp"
 #include "cache/wire/received_sums.hpp"
 #include "kernels/rows/list_rows.hpp"
 #include "kernels/rows/number_matrix.hpp"
+#include "kernels/rows/row_lifecycle.hpp"
+#include "kernels/update/update_rows.hpp"
 
 namespace gpups::cache {
 
@@ -23,6 +25,29 @@ ValueBody::ValueBody(std::vector<PartRows> const& parts) {
     first_.push_back(at);
     if (size > 0) bytes_ = at + size;
     at = after_section(at, size);
+  }
+}
+
+MovedBody::MovedBody(std::vector<RowsOfPart> const& parts) {
+  std::size_t bitmaps = 0;
+  for (auto const& [table, rows, sent] : parts) {
+    std::size_t const size = kernels::bitmap_words(rows) * sizeof(std::uint32_t);
+    parts_.push_back({.rows = rows, .sent = sent, .bitmap = {bitmaps, size}});
+    bitmaps += size;
+  }
+  bytes_ = bitmaps;
+  std::size_t at = after_section(0, bitmaps);
+  auto const take = [&](std::size_t size) {
+    Place const place{at, size};
+    if (size > 0) bytes_ = at + size;
+    at = after_section(at, size);
+    return place;
+  };
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& [table, rows, sent] = parts[p];
+    parts_[p].values = take(kernels::NumberView{nullptr, sent, table->dim, table->value_type}.bytes());
+    parts_[p].state = take(sent * kernels::state_columns(table->optimizer, table->dim) * sizeof(float));
+    parts_[p].lifecycle = take(sent * kernels::kLifecycleWords * sizeof(std::uint32_t));
   }
 }
 
