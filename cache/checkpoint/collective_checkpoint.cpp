@@ -9,7 +9,7 @@
 #include "cache/feedback/residual_file.hpp"
 #include "cache/files/placement_file.hpp"
 #include "cache/protocol/collective_call.hpp"
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <array>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
-#include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::cache {

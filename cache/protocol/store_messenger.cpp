@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
-#include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 

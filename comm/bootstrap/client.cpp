@@ -9,13 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
-#include "comm/peer_text.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 
 #include <utility>
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
-#include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {

@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
-#include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {

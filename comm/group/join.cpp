@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "comm/base/host_name.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/host_name.hpp"
 #include "comm/bootstrap/join.hpp"
 #include "comm/bootstrap/launch.hpp"
 #include "comm/group/group_impl.hpp"

@@ -3,13 +3,13 @@
 
 #include <utility>
 
+#include "comm/base/host_name.hpp"
+#include "comm/base/wakeup.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/host_name.hpp"
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 #include "comm/progress/threaded_driver.hpp"
-#include "comm/progress/wakeup_event.hpp"
 #include "comm/sim/progress_driver.hpp"
-#include "comm/transport/all_transports.hpp"
+#include "comm/transport/transport.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/group/group_impl.hpp"
-#include "comm/transport/local_network.hpp"
+#include "comm/transport/transport.hpp"
 
 namespace gpups::comm {
 

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "comm/bootstrap/host_name.hpp"
+#include "comm/base/host_name.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 #if GPUPS_HAS_NCCL

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "comm/base/host_name.hpp"
 #include "comm/base/serialization.hpp"
-#include "comm/bootstrap/host_name.hpp"
 #include "comm/onesided/window.hpp"
 #include "kernels/base/check.hpp"
 

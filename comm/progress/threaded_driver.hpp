@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
+#include "comm/base/wakeup.hpp"
 #include "comm/progress/progress_driver.hpp"
-#include "comm/progress/wakeup_event.hpp"
 
 namespace gpups::comm {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/sim/random.hpp"
-#include "comm/transport/local_network.hpp"
+#include "comm/transport/transport.hpp"
 #include "gpups/group.hpp"
 
 namespace gpups::comm {

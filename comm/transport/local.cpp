@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/transport/all_transports.hpp"
+#include "comm/transport/transport.hpp"
 
 #include <utility>
 

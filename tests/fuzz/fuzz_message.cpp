@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cache/wire/message.hpp"
+#include "comm/base/peer_error.hpp"
 #include "comm/base/serialization.hpp"
 #include "comm/collectives/collective_channel.hpp"
-#include "comm/peer_text.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace gpups;

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "comm/bootstrap/host_name.hpp"
+#include "comm/base/host_name.hpp"
 #include "comm/collectives/allgather_number.hpp"
 
 namespace gpups::comm {

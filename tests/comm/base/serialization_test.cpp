@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {

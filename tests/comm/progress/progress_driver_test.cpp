@@ -9,9 +9,9 @@
 #include <memory>
 #include <thread>
 
+#include "comm/base/wakeup.hpp"
 #include "comm/progress/threaded_driver.hpp"
 #include "comm/progress/timer.hpp"
-#include "comm/progress/wakeup_event.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wakeup events, on which threads that have nothing to do sleep.
+// How threads wake each other: a callback that other threads call, and events on which threads with nothing to do
+// sleep.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 namespace gpups::comm {
+
+// A callback that other threads call, and that its owner may replace or remove. Calls and replacements exclude each
+// other.
+class Callback {
+ public:
+  // Replaces the callback. When set() returns, the previous callback is not running and will not run. The callback must
+  // not call set().
+  void set(std::function<void()> wake) {
+    std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  void operator()() {
+    std::lock_guard lock(mutex_);
+    if (wake_) wake_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;
+};
 
 // The longest time for which a thread sleeps.
 inline constexpr std::chrono::milliseconds kWakeupWaitMax{500};

@@ -2,6 +2,9 @@
 // The names of this machine.
 #pragma once
 
+#include <unistd.h>
+
+#include <fstream>
 #include <string>
 
 namespace gpups::comm {
@@ -10,5 +13,16 @@ namespace gpups::comm {
 std::string host_name();
 // Returns an id of this machine. Ranks with equal ids share memory and cores. The id is constant until the next boot.
 std::string machine_name();
+
+inline std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+inline std::string machine_name() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  return std::getline(file, id) ? id : host_name();
+}
 
 }  // namespace gpups::comm

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/group/all_transports.hpp"
 
 #include <fmt/core.h>
 
 #include <cstdint>
 #include <thread>
 
+#include "comm/sim/network.hpp"
 #include "kernels/base/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/ucx/local_workers.hpp"
@@ -13,10 +14,30 @@
 #if GPUPS_HAS_NCCL
 #include "comm/nccl/communicator.hpp"
 #endif
-#include "comm/sim/network.hpp"
 
 namespace gpups::comm {
 namespace {
+
+std::vector<std::unique_ptr<Transport>> local_transports(int ranks) { return make_local_transports(ranks); }
+std::vector<std::unique_ptr<Transport>> sim_transports(int ranks) {
+  return make_local_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
+}
+
+#if GPUPS_HAS_UCX
+std::vector<std::unique_ptr<Transport>> ucx_transports(int ranks) {
+  std::vector<std::unique_ptr<Transport>> ends;
+  for (auto const& ucx : make_local_ucx_workers(ranks)) ends.push_back(make_ucx_transport(ucx, nullptr));
+  return ends;
+}
+#endif
+
+constexpr TransportFactory kTransports[] = {
+    {"local", local_transports},
+    {"sim", sim_transports},
+#if GPUPS_HAS_UCX
+    {"ucx", ucx_transports},
+#endif
+};
 
 std::vector<std::unique_ptr<BulkTransport>> local_bulk_transports(int ranks) {
   return make_local_bulk_transports(ranks);
@@ -72,6 +93,8 @@ constexpr BulkTransportFactory kBulkTransports[] = {
 };
 
 }  // namespace
+
+std::span<TransportFactory const> all_transports() { return kTransports; }
 
 std::span<BulkTransportFactory const> all_bulk_transports() { return kBulkTransports; }
 
