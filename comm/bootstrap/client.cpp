@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/join_steps.hpp"
+#include "comm/bootstrap/join.hpp"
 
 #include <poll.h>
 
@@ -13,7 +13,6 @@
 #include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "kernels/base/check.hpp"

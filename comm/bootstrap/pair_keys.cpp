@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "comm/base/serialization.hpp"
-#include "comm/bootstrap/hmac.hpp"
+#include "comm/bootstrap/authentication.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/bootstrap/keyed_hash.hpp"
+#include "comm/bootstrap/authentication.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "comm/base/serialization.hpp"
-#include "comm/bootstrap/handshake.hpp"
+#include "comm/bootstrap/connection.hpp"
 
 namespace gpups::comm {
 namespace {

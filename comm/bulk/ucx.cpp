@@ -16,8 +16,6 @@
 #include "comm/base/wakeup.hpp"
 #include "comm/bulk/flow_control.hpp"
 #include "comm/bulk/rendezvous.hpp"
-#include "comm/bulk/staging.hpp"
-#include "comm/bulk/unexpected_arrivals.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/collectives/collective_transport.hpp"
+#include "comm/collectives/collective_op.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/selection/selector.hpp"
 #include "comm/progress/progress_engine.hpp"

@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/collective_header.hpp"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "comm/base/serialization.hpp"
 
 namespace gpups::comm {
 namespace {
+
+char const* elements_of(CollectiveKind operation) {
+  switch (operation) {
+    case CollectiveKind::kSumIntegers:
+      return "integers";
+    case CollectiveKind::kSumFloats:
+      return "floats";
+    case CollectiveKind::kSumTopK:
+      return "elements of gradients";
+    default:
+      return "sparse floats";
+  }
+}
 
 constexpr std::uint8_t kHasSignature = 1, kHasItem = 2;
 constexpr std::size_t kNumbersBytesMax = 1 + (1 + 8 + 8) + (8 + 8 + 8);
@@ -35,6 +50,15 @@ CollectiveHeader::MessagePart item_in(Reader& reader) {
 }
 
 }  // namespace
+
+char const* name_of(CollectiveKind operation) {
+  return operation == CollectiveKind::kScatterSparse ? "reduce-scatter" : "allreduce";
+}
+
+std::string describe(Signature const& signature) {
+  return fmt::format("sums {} {}{}{}", signature.elements, elements_of(signature.operation),
+                     signature.how.empty() ? "" : " by ", signature.how);
+}
 
 bool fits_eager(int ranks, std::size_t bytes) {
   constexpr std::size_t kSentMax = std::size_t{16} << 10;  // bytes that a rank sends to all others together

@@ -13,8 +13,8 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/timeout.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/group/process_group.hpp"
 #include "comm/ucx/header_mac.hpp"
+#include "comm/ucx/worker.hpp"
 #endif
 
 namespace gpups {

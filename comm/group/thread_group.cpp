@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/thread_group.hpp"
+#include "comm/group/group_impl.hpp"
 
 #include <utility>
 
@@ -7,8 +7,8 @@
 #include "comm/base/wakeup.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/progress/threaded_driver.hpp"
-#include "comm/sim/progress_driver.hpp"
+#include "comm/progress/progress_driver.hpp"
+#include "comm/sim/simulator.hpp"
 #include "comm/transport/transport.hpp"
 #include "kernels/base/check.hpp"
 

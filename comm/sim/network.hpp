@@ -4,17 +4,33 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
 
-#include "comm/sim/random.hpp"
 #include "comm/transport/transport.hpp"
 #include "gpups/group.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::comm {
+
+// A sequence of random numbers.
+class SimRandom {
+ public:
+  explicit SimRandom(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() { return kernels::mix(state_ += 0x9E3779B97F4A7C15U); }
+  // Returns a number below `n`, which is not 0. Slightly biased.
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+  // Returns true with the given probability.
+  bool chance(double probability) { return static_cast<double>(next() >> 11) < probability * 0x1p53; }
+
+ private:
+  std::uint64_t state_;
+};
 
 // LocalNetwork for simulations.
 class SimNetwork final : public LocalNetwork {

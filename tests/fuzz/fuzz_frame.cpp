@@ -14,7 +14,6 @@
 #include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "gpups/error.hpp"

@@ -8,7 +8,6 @@
 
 #include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/selection/link_costs.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
 #include "gpups/allreduce.hpp"
 
 namespace gpups::comm {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "comm/base/host_name.hpp"
-#include "comm/collectives/allgather_number.hpp"
+#include "comm/collectives/selection/link_costs.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -2,8 +2,8 @@
 // Sums of sparse vectors and arrays of floats with the algorithms over sparse streams. Callers need not know streams.
 #pragma once
 
+#include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
 #include "kernels/codec/format.hpp"
 
 namespace gpups::comm {

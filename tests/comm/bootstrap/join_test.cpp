@@ -14,7 +14,6 @@
 
 #include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "comm/bootstrap/socket.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks agree on whether a fabric connects their devices, with synthetic devices and fabrics.
-#include "comm/bulk/negotiate_fabric.hpp"
+#include "comm/nccl/connect.hpp"
 
 #include <gtest/gtest.h>
 

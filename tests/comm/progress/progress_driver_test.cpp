@@ -10,8 +10,7 @@
 #include <thread>
 
 #include "comm/base/wakeup.hpp"
-#include "comm/progress/threaded_driver.hpp"
-#include "comm/progress/timer.hpp"
+#include "comm/progress/backoff.hpp"
 
 namespace gpups::comm {
 namespace {

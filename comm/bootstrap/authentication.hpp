@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// SipHash-2-4 of whole words: a 64-bit hash that can be computed only with the key, in about 25 ns. Source: Aumasson
-// and Bernstein, "SipHash: a fast short-input PRF" (2012).
+// Message authentication: HMAC-SHA256 and random bytes by OpenSSL, and SipHash for headers of messages.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace gpups::comm {
 
+inline constexpr std::size_t kHmacBytes = 32;
+
+// Returns the HMAC-SHA256 of the text, kHmacBytes bytes. Throws Error if OpenSSL fails.
+std::string hmac(std::string_view key, std::string_view text);
+
+// Returns whether both are equal, in a time that depends on their lengths only.
+bool equal_hmac(std::string_view a, std::string_view b);
+
+// Returns `count` cryptographically secure random bytes. Throws Error if OpenSSL has none.
+std::string random_bytes(std::size_t count);
+
+// Returns the bytes in hexadecimal, two digits a byte.
+std::string hex(std::string_view bytes);
+
+// SipHash-2-4 of whole words: a 64-bit hash that can be computed only with the key, in about 25 ns. Source: Aumasson
+// and Bernstein, "SipHash: a fast short-input PRF" (2012).
 using HashKey = std::array<std::uint64_t, 2>;
 
 template <std::size_t Words>

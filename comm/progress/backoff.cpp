@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/progress/timer.hpp"
+#include "comm/progress/backoff.hpp"
 
 #include <sys/timerfd.h>
 #include <unistd.h>

@@ -22,6 +22,16 @@ Streams in_order(Communicator const& comm, Rank partner, Streams const& mine, St
 
 }  // namespace
 
+template <class T>
+CoTask<StreamSum<T>> sparse_allgather(Communicator& comm, StreamInput<T> terms) {
+  Slice const whole{0, terms.size};
+  std::vector<Slice> const ranges(static_cast<std::size_t>(comm.ranks()), whole);
+  co_return StreamSum<T>(terms.stream, co_await allgather_streams(comm, encode_slice(terms, whole), ranges));
+}
+
+template CoTask<StreamSum<float>> sparse_allgather(Communicator&, StreamInput<float>);
+template CoTask<StreamSum<std::int64_t>> sparse_allgather(Communicator&, StreamInput<std::int64_t>);
+
 // Ranks from the largest power of two on send their input to a rank below it and receive the result from that rank. All
 // ranks that have the same partial sum lose the same when it is encoded; the first of them puts the loss into its
 // residual. The last sum is not sent: its two terms are the result.
@@ -64,5 +74,25 @@ CoTask<StreamSum<T>> ssar_recursive_doubling(Communicator& comm, StreamInput<T> 
 
 template CoTask<StreamSum<float>> ssar_recursive_doubling(Communicator&, StreamInput<float>);
 template CoTask<StreamSum<std::int64_t>> ssar_recursive_doubling(Communicator&, StreamInput<std::int64_t>);
+
+template <class T>
+CoTask<StreamSum<T>> sparse_reduce_scatter(Communicator& comm, StreamInput<T> terms) {
+  co_return StreamSum<T>(terms.stream, co_await alltoall_streams(comm, terms));
+}
+
+template <class T>
+CoTask<StreamSum<T>> ssar_split_allgather(Communicator& comm, StreamInput<T> terms) {
+  Streams const parts = co_await alltoall_streams(comm, terms);
+  std::vector<Slice> const slices = slices_of_ranks(terms.size, comm.ranks());
+  Slice const mine = slices[number(comm.me())];
+  co_return StreamSum<T>(
+      terms.stream,
+      co_await allgather_streams(comm, sum_streams(comm, parts, terms, slice_or_empty(terms.residual, mine)), slices));
+}
+
+template CoTask<StreamSum<float>> sparse_reduce_scatter(Communicator&, StreamInput<float>);
+template CoTask<StreamSum<std::int64_t>> sparse_reduce_scatter(Communicator&, StreamInput<std::int64_t>);
+template CoTask<StreamSum<float>> ssar_split_allgather(Communicator&, StreamInput<float>);
+template CoTask<StreamSum<std::int64_t>> ssar_split_allgather(Communicator&, StreamInput<std::int64_t>);
 
 }  // namespace gpups::comm

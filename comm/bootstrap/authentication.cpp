@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/hmac.hpp"
+#include "comm/bootstrap/authentication.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
