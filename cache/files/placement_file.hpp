@@ -22,10 +22,6 @@ struct PlacedRow {
 };
 
 // Writes a new file. Throws Error.
-FileChecksum write_placement(std::vector<PlacedRow> const& rows, std::filesystem::path const& path);
-// Reads a file. tables: number of tables. Throws Error for an invalid file. REQUIRES: its checksum is verified.
-std::vector<PlacedRow> read_placement(std::filesystem::path const& path, std::size_t tables);
-
 inline FileChecksum write_placement(std::vector<PlacedRow> const& rows, std::filesystem::path const& path) {
   FileWriter writer(path);
   writer.put(std::uint64_t{rows.size()});
@@ -39,6 +35,7 @@ inline FileChecksum write_placement(std::vector<PlacedRow> const& rows, std::fil
   return writer.finish();
 }
 
+// Reads a file. tables: number of tables. Throws Error for an invalid file. REQUIRES: its checksum is verified.
 inline std::vector<PlacedRow> read_placement(std::filesystem::path const& path, std::size_t tables) {
   FileReader reader(path);
   auto const count = reader.get<std::uint64_t>();

@@ -10,15 +10,12 @@
 namespace gpups::comm {
 
 // Returns the host name, for error texts; "unknown" if the system gives none.
-std::string host_name();
-// Returns an id of this machine. Ranks with equal ids share memory and cores. The id is constant until the next boot.
-std::string machine_name();
-
 inline std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
+// Returns an id of this machine. Ranks with equal ids share memory and cores. The id is constant until the next boot.
 inline std::string machine_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;

@@ -34,9 +34,7 @@ class PeerLost : public PeerError {
 inline constexpr std::size_t kPeerTextBytesMax = 1000;
 
 // Returns the text with each control character replaced by a question mark, and cut after `bytes_max` bytes.
-std::string peer_text(std::string_view text, std::size_t bytes_max = kPeerTextBytesMax);
-
-inline std::string peer_text(std::string_view text, std::size_t bytes_max) {
+inline std::string peer_text(std::string_view text, std::size_t bytes_max = kPeerTextBytesMax) {
   bool const cut = text.size() > bytes_max;
   std::size_t length = std::min(text.size(), bytes_max);
   // Do not cut inside a UTF-8 character: its second and later bytes start with the bits 10.

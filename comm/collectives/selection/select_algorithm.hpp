@@ -12,8 +12,9 @@
 
 namespace gpups::comm {
 
-// Returns the estimate for `values`, (n). Reads about 2000 elements, at positions that depend on the seed, in one to
-// two microseconds. Exact if there are no more elements than that. REQUIRES: values on the host.
+// Returns the estimated number of nonzero elements of `values`, (n). Reads about 2000 elements, at positions that
+// depend on the seed, in one to two microseconds. Exact if there are no more elements than that. REQUIRES: values on
+// the host.
 std::uint64_t estimate_nonzeros(View<float const> values, std::uint64_t seed);
 
 // An algorithm, and the wire format that it uses.
