@@ -300,7 +300,7 @@ void RoundExecutor::complete() {
   GPUPS_ASSERT(next == state_.batches.end() || next->second.placed || next->second.is_late);
   TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
   // Homes have planned the batches of the step after the next, whose routes have arrived. The rows that move before the
-  // next step are here or gone already, so those of this rank are found where they are from then on.
+  // next step have arrived or left, so wait_route() finds the rows that this rank owns from then on.
   for (auto& [clock, pending] : state_.batches) {
     if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
     router_.wait_route(pending);

@@ -21,7 +21,8 @@
 
 namespace gpups::comm {
 
-// Sends and receives for the collectives of a rank. Only the thread that makes progress calls it.
+// The transport of the collectives of a rank: headers, bulk data, and the sums of a device fabric. Only the thread that
+// makes progress calls it.
 class CollectiveTransport {
  public:
   virtual ~CollectiveTransport() = default;
