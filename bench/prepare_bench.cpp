@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "cache/batch/batch_pattern.hpp"
+#include "cache/batch/prepared_batch.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups {

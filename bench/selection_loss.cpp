@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/selection/select_algorithm.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
 
 namespace {
 

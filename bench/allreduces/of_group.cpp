@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "bench/allreduces/way.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
+#include "comm/collectives/allreduce/dense.hpp"
 #include "gpups/top_k_allreduce.hpp"
 #include "kernels/base/check.hpp"
 

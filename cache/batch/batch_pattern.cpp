@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/batch/batch_pattern.hpp"
+#include "cache/batch/prepared_batch.hpp"
 
 #include <fmt/core.h>
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cache/checkpoint/unpadded.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"

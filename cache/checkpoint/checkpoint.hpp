@@ -8,14 +8,16 @@
 // order is the machine's. The table number 2^32 - 1 ends the file.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/manifest.hpp"
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/rows/table_shard.hpp"
+#include "gpups/array.hpp"
 #include "gpups/store.hpp"
 
 namespace gpups::cache {
@@ -30,5 +32,15 @@ void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const&
 
 // Reads the blobs of a manifest, and verifies their checksums. Throws Error.
 std::vector<Blob> read_blobs_of(std::filesystem::path const& folder, Manifest const& manifest);
+
+// Returns the elements of a matrix on the host, (rows, columns), without padding. Waits for `stream`.
+inline std::vector<float> wait_unpadded(Stream& stream, MatrixView<float const> from) {
+  auto const padded = to_host(stream, from.flat());
+  std::vector<float> values(from.rows() * from.columns());
+  for (std::size_t i = 0; i < from.rows(); ++i) {
+    std::copy_n(padded.data() + i * from.stride(), from.columns(), values.data() + i * from.columns());
+  }
+  return values;
+}
 
 }  // namespace gpups::cache

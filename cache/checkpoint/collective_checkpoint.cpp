@@ -9,7 +9,7 @@
 #include "cache/feedback/residual_file.hpp"
 #include "cache/files/placement_file.hpp"
 #include "cache/protocol/collective_call.hpp"
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 
@@ -83,7 +83,7 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 }
 
 // Returns the rows of this home that are away.
-std::vector<PlacedRow> rows_away(Directories const& placement, Clock clock) {
+std::vector<PlacedRow> rows_away(OwnerDirectories const& placement, Clock clock) {
   std::vector<PlacedRow> rows;
   for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
     for (auto const& [key, entry] : placement.directories[t].list(clock)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store::save() and Store::restore(), which all ranks do together.
+// Store::save(), Store::restore() and Store::export_rows(), which all ranks do together.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/protocol/engine.hpp"
+#include "gpups/store.hpp"
 
 namespace gpups::cache {
 
@@ -19,5 +20,9 @@ void wait_save(Engine& engine, std::filesystem::path const& folder, std::span<Bl
 // all ranks throw its error before any row has changed. Blocks until all ranks are done. Collective, before the first
 // prepare().
 std::vector<Blob> wait_restore(Engine& engine, std::filesystem::path const& folder, std::uint64_t seed);
+
+// Exports all tables to `folder`. If any rank fails, all ranks throw its error, and no folder is left. Blocks until all
+// ranks are done. Collective, between steps.
+void wait_export(Engine& engine, std::filesystem::path const& folder, ExportFormat format);
 
 }  // namespace gpups::cache

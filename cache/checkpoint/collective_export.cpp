@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/checkpoint/collective_export.hpp"
+#include "cache/checkpoint/collective_checkpoint.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cache/checkpoint/unpadded.hpp"
+#include "cache/checkpoint/checkpoint.hpp"
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/export_file.hpp"
 #include "cache/protocol/collective_call.hpp"

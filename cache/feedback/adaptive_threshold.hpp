@@ -2,6 +2,8 @@
 // The threshold of a row filter (RowFilter), which adapts to the requested density.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -36,9 +38,33 @@ class AdaptiveThreshold {
   void set_state(State const& state) { steps_ = state.steps, threshold_ = state.threshold; }
 
  private:
+  static constexpr double kAdaptionRate = 0.5;
+
   RowFilter filter_;
   std::uint64_t steps_ = 0;
   float threshold_ = 0;  // without the limit of threshold_max
 };
+
+inline float AdaptiveThreshold::next() const {
+  float const envelope = filter_.threshold_max / std::sqrt(static_cast<float>(steps_ + 1));
+  return std::min(threshold_, envelope);
+}
+
+inline void AdaptiveThreshold::begin(std::vector<float> largest) {
+  if (largest.empty()) return;
+  auto const unsent = static_cast<std::size_t>(static_cast<double>(largest.size()) * (1 - double{filter_.density}));
+  auto const place = largest.begin() + static_cast<std::ptrdiff_t>(std::min(unsent, largest.size() - 1));
+  std::nth_element(largest.begin(), place, largest.end());
+  threshold_ = *place;
+}
+
+inline void AdaptiveThreshold::count(std::size_t sent, std::size_t rows) {
+  if (rows == 0) return;
+  double const share = static_cast<double>(sent) / static_cast<double>(rows);
+  // Starts from the limited threshold. Otherwise threshold_ could grow far beyond the limit, and would need many steps
+  // to fall below it.
+  threshold_ = next() * static_cast<float>(std::exp(kAdaptionRate * (share - double{filter_.density})));
+  ++steps_;
+}
 
 }  // namespace gpups::cache

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cache/wire/key_coding.hpp"
-#include "cache/wire/no_bad_row.hpp"
+#include "cache/wire/row_coder.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/selected_rows.hpp"
@@ -57,7 +57,7 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
                                                        View<std::uint32_t const> order) {
   Device const device = stream.device();
   std::size_t const n = keys.size();
-  Array<std::uint32_t> const slots = wait_slots(stream, keys), bad_row = no_bad_row(stream);
+  Array<std::uint32_t> const slots = wait_slots(stream, keys), bad_row = make_bad_row(stream);
   UndoRecord& before = remember(stream, slots, keys);
   before.added = sums;
   before.order = order;

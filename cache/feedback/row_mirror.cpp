@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cache/wire/row_format.hpp"
+#include "cache/wire/row_coder.hpp"
 #include "kernels/codec/changed_rows_of_mirrors.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/rows/copy_rows.hpp"

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "cache/wire/no_bad_row.hpp"
+#include "cache/wire/row_coder.hpp"
 #include "gpups/error.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
@@ -27,7 +27,7 @@ void WaitingSums::wait_add(Stream& stream, Clock step, View<Key const> keys, Mat
                            View<std::uint32_t const> positions) {
   Device const device = stream.device();
   std::size_t const n = keys.size();
-  Array<std::uint32_t> const slots(device, n), bad_row = no_bad_row(stream);
+  Array<std::uint32_t> const slots(device, n), bad_row = make_bad_row(stream);
   keys_.wait_find_or_insert(stream, keys, slots);
   sums_.reserve(stream, keys_.slots_end());
   Array<float> const largest(device, n);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uses of rows that ranks have announced to a home.
+// The uses of rows that ranks have announced to a home: by the steps of the placement policy's window, and the most
+// used rows of a step.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +62,32 @@ class KeyUses {
   std::vector<Users> overflow_;
   std::vector<std::uint32_t> free_;                      // of overflow_: those without users
   std::map<Clock, std::vector<std::uint32_t>> of_step_;  // numbers of keys, which may repeat
+};
+
+// A row, the number of its announced uses, and the ranks that use it.
+struct RankedRow {
+  TableId table{};
+  Key key{};
+  std::size_t uses = 0;
+  std::vector<RowUser> users{};
+};
+
+// Keeps the rows with the most uses. Cost of add(): an addition for each user of a key, and a copy of the users of each
+// kept row.
+class HotRows {
+ public:
+  // capacity: number of rows that are kept, at least 1.
+  explicit HotRows(std::size_t capacity) : capacity_(capacity) {}
+
+  void clear() { rows_.clear(); }
+  // Adds rows of a table. Among rows with equally many uses, those with lower tables and keys are kept.
+  void add(TableId table, KeyUses::UsedKeys const& used);
+  // Returns the rows, those with the most uses first.
+  std::vector<RankedRow> sorted() const;
+
+ private:
+  std::size_t capacity_;
+  std::vector<RankedRow> rows_;  // a heap, with the least used row first
 };
 
 }  // namespace gpups::cache

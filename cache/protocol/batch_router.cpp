@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 
-#include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
 
@@ -57,8 +57,8 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
       of_part.in_step = decode_route(bytes, of_part.before, route.moved[p], state_.ranks);
     }
   }
-  if (!bytes.empty()) throw comm::WireError("more bytes than its routes need");
-} catch (comm::WireError const& error) {
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than its routes need");
+} catch (comm::SerializationError const& error) {
   state_.throw_peer_error(home, fmt::format("sent routes with {}", error.what()));
 }
 
@@ -83,6 +83,8 @@ std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const&
     bool const own = home == state_.me;
     auto const route = pending.routes.find(home);
     std::size_t const count = own ? part.rows_at(home) : part.reads.size_of(home);
+    GPUPS_ASSERT(route == pending.routes.end() ||
+                 (route->second[p].before.size() == count && route->second[p].in_step.size() == count));
     for (std::uint32_t i = 0; i < count; ++i) {
       RoutedRow row{.position = own ? part.homes[h] + i : intent.by_home[part.reads.first[h] + i],
                     .home = home,
@@ -95,6 +97,7 @@ std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const&
       rows.push_back(row);
     }
   }
+  GPUPS_ASSERT(rows.size() == part.rows);
   return rows;
 }
 
@@ -137,6 +140,9 @@ RankLists BatchRouter::upload(HostLists const& lists) {
   }
   uploaded.positions = upload_list(positions);
   uploaded.by_home = lists.by_home;
+  // RankLists::slice() finds the rows of a home by adding these numbers up.
+  GPUPS_ASSERT(lists.away.empty());
+  GPUPS_ASSERT(std::accumulate(lists.by_home.begin(), lists.by_home.end(), std::size_t{0}) == positions.size());
   return uploaded;
 }
 
@@ -148,6 +154,7 @@ Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<Rou
   Rank const me = state_.me;
   HostLists reads(ranks, keys), updates(ranks, keys), arriving(ranks, keys);
   std::vector<std::uint32_t> local, placed, owned;
+  [[maybe_unused]] std::size_t kept = 0;  // rows in `owned` and `placed`
   bool differ = false, any_arrives = false;
   for (auto const& row : rows) {
     bool const moves = row.before != row.in_step;
@@ -156,6 +163,7 @@ Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<Rou
     if (arrives_here) arriving.add(row.before, row);
     if (leaves || (arrives && !arrives_here)) placed.push_back(row.position);
     if (row.before == me) owned.push_back(row.position);
+    if (leaves) ++kept;
     if (!arrives && row.before != me) reads.add(row.before, row);
     row.in_step == me ? local.push_back(row.position) : updates.add(row.in_step, row);
     differ = differ || (moves && !arrives);
@@ -167,6 +175,9 @@ Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<Rou
   if (any_arrives) part.arriving = upload(arriving);
   part.placed = upload_list(placed);
   part.local_positions = upload_list(local);
+  // Every row gets a number in one way, and its gradient goes to one rank.
+  GPUPS_ASSERT(owned.size() + part.reads.size() + part.arriving.size() + placed.size() - kept == rows.size());
+  GPUPS_ASSERT(local.size() + part.updates().size() == rows.size());
   return upload_list(owned);
 }
 
@@ -179,6 +190,8 @@ Array<std::uint32_t> BatchRouter::upload_list(std::vector<std::uint32_t> const& 
 void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
+  GPUPS_ASSERT(!pending.routed && !pending.placed);  // the lists by home are replaced once
+  for ([[maybe_unused]] auto const& [home, owners] : pending.routes) GPUPS_ASSERT(owners.size() == parts.size());
   state_.remote_home_keys += static_cast<std::uint64_t>(pending.unannounced);
   for (auto const& part : parts) state_.remote_home_keys += part.reads.size();  // still by home
   std::map<std::size_t, IntentKeys> rerouted;                                   // by part

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/collective_call.hpp"
 
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::cache {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cache/protocol/engine.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 
 namespace gpups::cache {
 
@@ -24,12 +24,12 @@ std::vector<std::string> wait_collective_call(Engine& engine, Timeout timeout,
 // Throws PeerError: `rank` sent an invalid result. what: the invalid part, for the message.
 [[noreturn]] void throw_invalid_result(std::size_t rank, std::string const& what);
 
-// Returns read(). A comm::WireError becomes the PeerError of throw_invalid_result().
+// Returns read(). A comm::SerializationError becomes the PeerError of throw_invalid_result().
 template <class Read>
 auto parse_result(std::size_t rank, Read const& read) {
   try {
     return read();
-  } catch (comm::WireError const& error) {
+  } catch (comm::SerializationError const& error) {
     throw_invalid_result(rank, error.what());
   }
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cache/protocol/schema_check.hpp"
-#include "comm/peer_lost.hpp"
+#include "comm/base/peer_error.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/memory_scope.hpp"

@@ -43,7 +43,7 @@ class Engine final : public comm::Channel {
   void start(Clock first, StoreSchema const& schema);
   bool started() const { return started_; }
   // Where rows of this home are. For use in progress() only.
-  Directories& placement() { return placement_; }
+  OwnerDirectories& placement() { return placement_; }
 
   // Runs `task` in progress() and blocks until it is done. Throws what `task` throws, and the protocol continues.
   void wait_invoke(std::function<void(Stream&)> const& task);
@@ -124,7 +124,7 @@ class Engine final : public comm::Channel {
   Round round_;
   RoundTimer times_;
   std::vector<std::unique_ptr<TableShard>> tables_;
-  Directories placement_;
+  OwnerDirectories placement_;
   RoundExecutor executor_;
   RequestHandler requests_;
   bool started_ = false;

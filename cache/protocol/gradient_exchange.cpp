@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cache/wire/gradient_section.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
 #include "kernels/runtime/upload.hpp"
@@ -33,6 +34,7 @@ View<std::uint32_t const> GradientExchange::ascending(std::size_t n) {
 }
 
 void GradientExchange::pack(kernels::HostReads& reads) {
+  GPUPS_ASSERT(packed_ == nullptr);  // end_step() has ended the step before
   packed_ = std::make_shared<PackedGradients>();
   if (state_.current == nullptr) return;
   auto& stream = state_.stream;
@@ -69,8 +71,10 @@ void GradientExchange::pack(kernels::HostReads& reads) {
 std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
   auto const& batch = state_.current;
   if (batch == nullptr || !has_updates(*batch, owner)) return {};
+  GPUPS_ASSERT(packed_ != nullptr && packed_->places.size() == packed_->bytes.places.size());  // pack() and its reads
   auto& bytes = packed_->bytes;
   if (bytes.first.empty() && !packed_->places.empty()) bytes.set_places(packed_->places);
+  GPUPS_ASSERT(bytes.size.size() == packed_->sections.size());
   std::vector<GradientBytes> sizes(batch->parts.size());
   std::size_t first = 0, end = 0, plain = 0;
   for (std::size_t k = 0; k < packed_->sections.size(); ++k) {
@@ -98,7 +102,7 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
     auto& stream = state_.stream;
     auto taken = residuals_.of(owner, part.table)
                      .wait_compress(stream, state_.round.clock(), keys_at(stream, part, order), part.sums, order);
-    sizes[p].sent = taken.sent;
+    sizes[p].sent_rows = taken.sent;
     sizes[p].sums = taken.bytes->size;
     state_.messenger.count_compression(&Traffic::gradients, order.size() * shard.dim() * sizeof(float),
                                        taken.bytes->size);
@@ -132,9 +136,9 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
     ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
     ReceivedSums const occurrences{.count = rows_of_counts(counted), .dim = kCountsPerRow};
     bool const enabled = table.options().gradient_compression.enabled() && part.keys > 0;
-    bool const may_be = enabled
-                            ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent, part.keys)
-                            : sums.is_valid_size(sizes[p].sums);
+    bool const may_be =
+        enabled ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent_rows, part.keys)
+                : sums.is_valid_size(sizes[p].sums);
     if (!may_be || !occurrences.is_valid_size(sizes[p].occurrences)) {
       state_.throw_peer_error(from, "sent gradients whose size is impossible for the rows of its batch");
     }
@@ -168,6 +172,7 @@ std::size_t GradientExchange::transfers(Rank from, std::vector<GradientBytes> co
 void GradientExchange::receive(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken) {
   if (sizes.empty()) return;
   auto& list = state_.reader_batches.at({from, state_.round.clock()});
+  GPUPS_ASSERT(list.updates.size() == sizes.size());  // check() has joined the lists, and compared their number
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto& part = list.updates[p];
     if (part.keys == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
@@ -205,7 +210,7 @@ void GradientExchange::receive_body(Rank from, std::vector<GradientBytes> const&
 void GradientExchange::receive_compressed(Rank from, UpdatedPart& part, std::uint64_t tag, GradientBytes const& sizes,
                                           std::function<void()> const& taken) {
   part.compressed = std::make_shared<Array<std::uint8_t>>();
-  part.sent = sizes.sent;
+  part.sent = sizes.sent_rows;
   auto const allocate = [compressed = part.compressed, device = state_.stream.device(), bytes = sizes.sums] {
     *compressed = Array<std::uint8_t>(device, bytes);
     return compressed->data();
@@ -281,6 +286,7 @@ RowSums GradientExchange::wait_decode(Rank from, UpdatedPart& part) {
 
 // Returns the gradients of this rank's batch for the rows that it owns itself. Queued on the stream.
 RowSums GradientExchange::local_sums(PreparedPart& part) {
+  GPUPS_ASSERT(part.sums.rows() == part.rows && part.ids.size() == part.rows);
   if (!part.local_positions) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
   }
@@ -303,6 +309,7 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
     if (id.second != state_.round.applied()) continue;
     for (auto& part : list.updates) {
       if (part.table != table) continue;
+      GPUPS_ASSERT(part.ids.size() == part.keys);  // RowFinder has found the rows of the list that check() has counted
       if (part.compressed != nullptr) lists.push_back(wait_decode(id.first, part));
       if (!part.sums) continue;
       lists.push_back({.ids = part.ids, .sums = {}, .received = &*part.sums, .counts = part.counts.view().flat()});

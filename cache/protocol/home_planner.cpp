@@ -10,6 +10,7 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/route_coding.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -25,6 +26,7 @@ Forward forward_of(Rank reader, RowRole role, Clock clock, std::vector<PartKeys>
 }  // namespace
 
 void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
+  GPUPS_ASSERT(clock > planned_);  // plan() would not see the batch any more
   auto const& batch = announced_[clock].emplace_back(AnnouncedBatch{reader, std::move(parts)});
   if (clock < planned_ + kPolicyWindow) add_uses(clock, batch);
 }
@@ -39,6 +41,7 @@ void HomePlanner::add_uses(Clock clock, AnnouncedBatch const& batch) {
 }
 
 std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
+  GPUPS_ASSERT(clock > planned_);  // directories know the owners around the last planned step only
   // The policy sees the batches of kPolicyWindow steps. Of those that are announced already, some are new.
   auto const last = announced_.lower_bound(clock + kPolicyWindow);
   for (auto seen = announced_.lower_bound(planned_ + kPolicyWindow); seen != last; ++seen) {
@@ -90,9 +93,11 @@ void HomePlanner::move_rows(Clock clock, bool is_used) {
                                        .owners = before,
                                        .first_user = used.first,
                                        .users = used.users});
+    GPUPS_ASSERT(before.size() == used.keys.size() && owners.size() == used.keys.size());
     std::vector<Key> moved;
     std::vector<Rank> to;
     for (std::size_t i = 0; i < owners.size(); ++i) {
+      GPUPS_ASSERT(number(owners[i]) < static_cast<std::uint32_t>(state_.ranks));
       if (owners[i] == before[i]) continue;
       moved.push_back(used.keys[i]);
       to.push_back(owners[i]);
@@ -102,6 +107,7 @@ void HomePlanner::move_rows(Clock clock, bool is_used) {
 }
 
 HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const {
+  GPUPS_ASSERT(is_planned(clock));  // rows could still move before the step
   std::vector<RowOwners> owners;
   for (auto const& [table, keys] : parts) {
     // Late fetches are answered when the rows have moved.
@@ -113,6 +119,7 @@ HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<P
 
 HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts,
                                          std::vector<RowOwners> owners) const {
+  GPUPS_ASSERT(owners.size() == parts.size());
   Plan plan{.reader = reader, .clock = clock, .reads = without_keys(parts)};
   std::vector<PartKeys> updates = without_keys(parts), moves = updates;
   bool differ = false, any_moves = false;
@@ -132,6 +139,7 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
   };
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& [before, in_step] = owners[p];
+    GPUPS_ASSERT(before.size() == parts[p].keys.size() && in_step.size() == parts[p].keys.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       Key const key = parts[p].keys[i];
       plan.any_away = plan.any_away || before[i] != state_.me || in_step[i] != state_.me;
@@ -156,6 +164,8 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
       }
     }
   }
+  // The reader needs no keys of its own batch, and this rank takes its part of the plan without a message.
+  GPUPS_ASSERT(!plan.forwards.contains(reader) && !plan.forwards.contains(state_.me));
   if (differ) plan.other_updates = std::move(updates);
   if (any_moves) plan.moves = std::move(moves);
   plan.owners = std::move(owners);
@@ -168,6 +178,7 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
   for (auto const& [owner, queued] : forwards_) {
     auto& to = outgoing[owner];
     for (auto const& [reader, clock, roles] : queued) {
+      GPUPS_ASSERT(clock == state_.round.clock() + 2);  // owners find the rows when they apply the step before
       for (std::size_t r = 0; r < roles.size(); ++r) {
         if (roles[r].empty()) continue;
         to.forwards.push_back(forward_of(reader, static_cast<RowRole>(r), clock, roles[r]));
@@ -188,6 +199,10 @@ std::map<Rank, OutgoingRoutes> HomePlanner::take_routes() { return std::exchange
 
 OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Plan const& plan, KeysByRole const& keys) {
   OutgoingForwards outgoing;
+  // Late fetches are answered when the rows have moved, so they have one role only.
+  for (std::size_t r = 0; r < keys.size(); ++r) {
+    GPUPS_ASSERT(keys[r].empty() == (r != index_of(RowRole::kReadAndUpdate)));
+  }
   auto const& parts = keys[index_of(RowRole::kReadAndUpdate)];
   outgoing.forwards.push_back(forward_of(plan.reader, RowRole::kReadAndUpdate, plan.clock, parts));
   for (auto const& part : parts) {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "cache/placement/hot_rows.hpp"
 #include "cache/placement/key_uses.hpp"
 #include "cache/protocol/round_state.hpp"
 #include "cache/wire/key_dictionary.hpp"

@@ -6,8 +6,9 @@
 #include <algorithm>
 
 #include "cache/wire/key_coding.hpp"
-#include "cache/wire/row_format.hpp"
-#include "comm/wire.hpp"
+#include "cache/wire/row_coder.hpp"
+#include "comm/base/serialization.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/runtime/upload.hpp"
 
@@ -59,6 +60,8 @@ KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
 // -- intents of this rank --
 
 void IntentExchange::wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys) {
+  // Homes accept intents with the round of an earlier step; if rows move, they plan that step in the round before it.
+  GPUPS_ASSERT(batch.clock > state_.round.next_in() + (state_.placement.any_moved ? 1 : 0));
   wait_encode(batch, keys, false, outgoing_);
 }
 
@@ -92,6 +95,7 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     }
   }
   auto encoded = KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
+  GPUPS_ASSERT(encoded.size() == lists.size());
 
   std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
   for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -102,6 +106,8 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& key
     for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
   }
   for (std::size_t p = 0; p < batch.parts.size(); ++p) {
+    // The homes have the keys in this order, and every row of another home is in the list once.
+    GPUPS_ASSERT(positions[p].size() == batch.parts[p].reads.size());
     kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].reads.positions, positions[p]);
   }
 }
@@ -190,7 +196,7 @@ void IntentExchange::receive_keys(Rank from, std::uint64_t tag, std::uint64_t si
   state_.messenger.receive_data(state_.on_host, from, tag, size, allocate, [this, from, bytes, then = std::move(then)] {
     try {
       then({reinterpret_cast<char const*>(bytes->data()), bytes->size()});
-    } catch (comm::WireError const& error) {
+    } catch (comm::SerializationError const& error) {
       state_.throw_peer_error(from, fmt::format("announced {}", error.what()));
     }
   });
@@ -224,13 +230,18 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
                      take_planned({.reader = from, .clock = intent.clock, .reads = std::move(parts)});
                    }
                  }
-                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
                  then();
                });
 }
 
 void IntentExchange::take_planned(HomePlanner::Plan const& plan) {
   auto& list = state_.reader_batches.at({plan.reader, plan.clock}).homes.at(state_.me);
+  // add_list() has made the list, with as many parts; a plan replaces them once.
+  GPUPS_ASSERT(list.announced.contains(RowRole::kReadAndUpdate) && !list.keys_received);
+  GPUPS_ASSERT(plan.reads.size() == list.reads.size());
+  GPUPS_ASSERT(!plan.other_updates || plan.other_updates->size() == plan.reads.size());
+  GPUPS_ASSERT(plan.moves.empty() || plan.moves.size() == plan.reads.size());
   list.keys_received = true;
   list.reads = plan.reads;
   list.other_updates = plan.other_updates;
@@ -247,7 +258,7 @@ void IntentExchange::receive_late(Rank from, Message const& message, std::functi
   receive_keys(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
                [this, from, intent, then = std::move(then)](std::string_view bytes) {
                  auto parts = decode(from, intent, intent.clock, nullptr, bytes);
-                 if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+                 if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
                  then(std::move(parts));
                });
 }
@@ -275,7 +286,7 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
           require_home(home, parts);
           take_forward(state_.reader_batches.at({reader, intent.clock}).homes.at(home), role, parts);
         }
-        if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
+        if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
         then();
       });
 }
@@ -296,10 +307,14 @@ void IntentExchange::require_keys(Clock step) const {
 }
 
 void IntentExchange::end_step(Clock step) {
+  GPUPS_ASSERT(step == state_.round.applied());
   for (auto const& [id, batch] : state_.reader_batches) {
     if (id.second > step) continue;
     for (auto const& [home, list] : batch.homes) {
-      parts_ahead_[home == state_.me ? id.first : home] -= list.reads.size() * list.announced.size();
+      auto& ahead = parts_ahead_[home == state_.me ? id.first : home];
+      std::size_t const parts = list.reads.size() * list.announced.size();
+      GPUPS_ASSERT(ahead >= parts);  // add_list() has counted them for the same sender
+      ahead -= parts;
     }
   }
   std::erase_if(state_.reader_batches, [step](auto const& batch) { return batch.first.second <= step; });

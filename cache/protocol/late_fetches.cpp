@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/base/check.hpp"
+
 namespace gpups::cache {
 
 void LateFetches::run_or_keep(std::function<bool()> task) {
@@ -17,6 +19,7 @@ void LateFetches::wait_continue() {
 // -- requests of this rank --
 
 void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own, HostKeys const& keys) {
+  GPUPS_ASSERT(!pending.sent && pending.fetches == 0);
   pending.sent = pending.is_late = true;
   Clock const clock = pending.batch->clock;
   ++pending.fetches;  // until try_read() has read the routes
@@ -50,6 +53,7 @@ void LateFetches::plan_own(Clock clock, std::vector<PartKeys> const& own) {
   auto const plan = planner_.plan_late(state_.me, clock, own);
   if (!plan.any_away) return;
   auto& pending = state_.batches.at(clock);
+  GPUPS_ASSERT(!pending.routed && pending.fetches > 0);  // try_read() waits for the plan of this home
   pending.routes[state_.me] = plan.owners;
   auto const id = next_fetch_++;
   auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
@@ -118,6 +122,7 @@ bool LateFetches::try_read(Clock clock) {
 // Ends one of the fetches that a batch waits for.
 void LateFetches::finish_one(Clock clock) {
   auto& pending = state_.batches.at(clock);
+  GPUPS_ASSERT(pending.routed && pending.fetches > 0);
   if (--pending.fetches > 0) return;
   values_.wait_decode(pending);
   arrived_(clock);
@@ -211,7 +216,10 @@ void LateFetches::wait_answer(LateRequest const& request, OutgoingRoutes const& 
   auto answer = request.answer;
   answer.routes = routes.routes;
   answer.route_bytes = routes.bytes->size();
-  auto const parts = finder_.wait_find_late(reader, state_.reader_batches.at(request.of).homes.at(request.home));
+  auto const& list = state_.reader_batches.at(request.of).homes.at(request.home);
+  GPUPS_ASSERT(list.keys_received && !list.other_updates &&
+               list.moves.empty());  // the rows of late fetches do not move
+  auto const parts = finder_.wait_find_late(reader, list);
   values_.wait_send_late(request.of, parts, answer);
   state_.messenger.send_data(state_.on_host, reader, tag(Section::kLateRoutes, answer.id, 0), routes.bytes->data(),
                              routes.bytes->size(), &Traffic::late_fetches, routes.bytes);

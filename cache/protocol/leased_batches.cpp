@@ -7,7 +7,8 @@
 #include <deque>
 #include <utility>
 
-#include "cache/wire/no_bad_row.hpp"
+#include "cache/wire/row_coder.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/replicas.hpp"
 #include "kernels/runtime/upload.hpp"
@@ -37,6 +38,8 @@ PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
   auto& divided = batches_.at(clock);
   auto& whole = *divided.whole;
   if (whole.ready) return whole;
+  GPUPS_ASSERT(clock == state_.round.clock() && state_.round.applied() == clock - 1);
+  GPUPS_ASSERT(divided.begun.size() == divided.announced->parts.size() && divided.parts.size() == whole.parts.size());
   std::vector<TableShard::ShardKeys> leased;
   std::vector<kernels::GatherElements<std::uint32_t>> gathers;
   std::vector<kernels::ScatterElements> scatters;
@@ -135,6 +138,7 @@ void LeasedBatches::wait_find_owned(DividedBatch& divided) {
       }
     }
     auto& part = divided.parts[p];
+    GPUPS_ASSERT(owned_rows.size() + replica_rows.size() == part.leased_entries.size());
     part.owned_rows = to_device(stream, owned_rows);
     part.owned_ids = to_device(stream, owned_ids);
     part.owned_counts = to_device(stream, counts);
@@ -160,13 +164,14 @@ void LeasedBatches::append_owned(Clock clock, TableId table, std::vector<RowSums
 BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::string& error) {
   auto& stream = state_.stream;
   auto& divided = batches_.at(whole.clock);
+  GPUPS_ASSERT(whole.clock == state_.round.clock() && divided.whole.get() == &whole);
   divided.taken.clear();
   wait_find_owned(divided);
   for (auto& announced : divided.announced->parts) {
     auto const& options = state_.table(announced.table).options();
     announced.sums = Matrix<std::int64_t>(stream.device(), announced.rows, options.dim);
     memory::fill_bytes(stream, announced.sums.view().data(), 0, announced.sums.view().flat().bytes());
-    auto const bad_row = no_bad_row(stream);
+    auto const bad_row = make_bad_row(stream);
     for (std::size_t p = 0; p < whole.parts.size(); ++p) {
       if (whole.parts[p].table != announced.table) continue;
       kernels::merge_sums(stream, {.into = announced.sums,
@@ -192,6 +197,9 @@ void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
   auto const node = batches_.extract(clock);
   if (node.empty()) return;
   auto& divided = node.mapped();
+  // Without a push, nothing was taken. The sums of a step are kept when the owners have those that were sent.
+  GPUPS_ASSERT(divided.taken.empty() || divided.taken.size() == divided.announced->parts.size());
+  GPUPS_ASSERT(state_.round.applied() == clock);
   for (std::size_t p = 0; p < divided.taken.size(); ++p) {
     auto const table = divided.announced->parts[p].table;
     if (rejected) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cache/protocol/leased_batches.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
@@ -36,7 +37,10 @@ struct LeasedBatches::AnnouncedRows {
     std::vector<std::uint32_t> first{0}, rows;
     for (auto const& rows_of_home : of_home)
       first.push_back(first.back() + static_cast<std::uint32_t>(rows_of_home.size()));
-    for (auto const& [home, place] : at) rows.push_back(first[home] + place);
+    for (auto const& [home, place] : at) {
+      GPUPS_ASSERT(place < of_home[home].size());
+      rows.push_back(first[home] + place);
+    }
     return rows;
   }
 };
@@ -117,6 +121,10 @@ LeasedBatches::AnnouncedPart LeasedBatches::wait_plan_part(PreparedPart const& p
       }
     }
   }
+  // Each row of the part is announced, by this part or by another one, or read as it is.
+  GPUPS_ASSERT(announced.whole_rows.size() + leased_rows.size() == part.rows);
+  GPUPS_ASSERT(announced.places.size() == announced.whole_rows.size() &&
+               divided.leased_entries.size() == leased_rows.size());
   divided.leased_rows = to_device(stream, leased_rows);
   divided.leased_keys = to_device(stream, leased_keys);
   divided.leased_ids = Array<std::uint32_t>(stream.device(), leased_rows.size());
@@ -165,6 +173,7 @@ std::shared_ptr<BatchPattern::Impl> LeasedBatches::make_pattern(BatchPattern::Im
     part.keys = pattern->keys.view().slice(std::exchange(key, key + part.rows), part.rows);
     part.offsets = pattern->words.view().slice(std::exchange(word, word + part.rows + 1), part.rows + 1);
   }
+  GPUPS_ASSERT(key == keys.size() && word == words.size());
   return pattern;
 }
 
@@ -180,6 +189,7 @@ std::size_t LeasedBatches::rows_of_others(PreparedBatch::Impl const& batch, Tabl
 BatchPtr LeasedBatches::wait_divide(BatchPtr const& whole, HostKeys const& keys, std::int64_t& unannounced) {
   auto& stream = state_.stream;
   Clock const clock = whole->clock;
+  GPUPS_ASSERT(!batches_.contains(clock));
   DividedBatch divided{.whole = whole, .announced = nullptr};
   if (synchronized_.contains(clock)) synchronized_until_ = std::max(synchronized_until_, clock);
   std::vector<AnnouncedRows> tables;

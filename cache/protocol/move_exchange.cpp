@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/selected_rows.hpp"
 
@@ -66,9 +67,11 @@ void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
 MoveExchange::PackedMoves MoveExchange::pack_rows(std::vector<ListPart> const& parts,
                                                   std::vector<MarkedRows> const& marked, std::size_t first_count) {
   auto& stream = state_.stream;
+  GPUPS_ASSERT(marked.size() == parts.size() && first_count + parts.size() <= leaving_.count.size());
   PackedMoves packed;
   std::vector<MovedBody::RowsOfPart> rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    GPUPS_ASSERT(leaving_.count[first_count + p] <= parts[p].ids.size());
     packed.sent.push_back(leaving_.count[first_count + p]);
     rows.push_back({&state_.table(parts[p].table).options(), parts[p].ids.size(), packed.sent[p]});
   }
@@ -86,6 +89,7 @@ MoveExchange::PackedMoves MoveExchange::pack_rows(std::vector<ListPart> const& p
 }
 
 void MoveExchange::pack(Clock clock) {
+  GPUPS_ASSERT(clock == state_.round.applied() + 1 && packed_.empty());
   for (auto const& [reader, marked] : leaving_.of) {
     auto const& parts = state_.reader_batches.at({reader, clock}).moves;
     packed_[reader] = pack_rows(parts, marked, leaving_.first.at(reader));
@@ -98,7 +102,7 @@ void MoveExchange::pack(Clock clock) {
 
 void MoveExchange::fill_in(Rank reader, Message& message) const {
   auto const packed = packed_.find(reader);
-  if (packed != packed_.end()) message.moved = packed->second.sent;
+  if (packed != packed_.end()) message.moved_sent = packed->second.sent;
 }
 
 void MoveExchange::send(Rank reader, Clock clock) {
@@ -111,16 +115,17 @@ void MoveExchange::send(Rank reader, Clock clock) {
 
 // -- the owner in the step --
 
-void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& moved,
+void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& sent,
                            std::function<void()> then) {
+  GPUPS_ASSERT(pending.routed && !pending.placed);  // the list of `from` is known, and nothing is decoded yet
   auto const& parts = pending.batch->parts;
   std::vector<MovedBody::RowsOfPart> rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t const count = parts[p].arriving.size_of(from);
-    if (moved.size() != parts.size() || moved[p] > count) {
+    if (sent.size() != parts.size() || sent[p] > count) {
       state_.throw_peer_error(from, "passed other rows than its home has announced");
     }
-    rows.push_back({&state_.table(parts[p].table).options(), count, moved[p]});
+    rows.push_back({&state_.table(parts[p].table).options(), count, sent[p]});
   }
   auto const arrived = std::make_shared<ArrivedRows>(ArrivedRows{.from = from, .body = MovedBody(rows)});
   pending.arrived.push_back(arrived);
@@ -137,6 +142,8 @@ void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads&
   arrived_ = {};
   std::size_t words = 0, count = 0;
   for (auto const& arrived : pending.arrived) {
+    GPUPS_ASSERT(!arrived_.first.contains(arrived->from));  // an owner passes the rows of a batch in one message
+    GPUPS_ASSERT(arrived->bytes.size() == arrived->body.bytes());
     arrived_.first[arrived->from] = count;
     count += 2 * arrived->body.parts().size();
     for (auto const& places : arrived->body.parts()) words += 2 * places.rows;
@@ -165,6 +172,8 @@ void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads&
 }
 
 void MoveExchange::write(PendingBatch& pending) {
+  GPUPS_ASSERT(pending.placed);  // the rows are replicas, with numbers
+  GPUPS_ASSERT(arrived_.count.size() == arrived_.counts.size() && arrived_.first.size() == pending.arrived.size());
   auto& stream = state_.stream;
   auto const ids_at = [&](PreparedPart const& part, View<std::uint32_t const> positions) {
     Array<std::uint32_t> ids(stream.device(), positions.size());

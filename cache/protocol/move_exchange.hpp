@@ -35,8 +35,9 @@ class MoveExchange {
 
   // -- the owner in the step --
 
-  // Receives the rows that a rank passes to this rank with a batch, and then calls `then`. moved: from the header.
-  void receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& moved, std::function<void()> then);
+  // Receives the rows that a rank passes to this rank with a batch, and then calls `then`. sent: rows of each part,
+  // from the header.
+  void receive(Rank from, PendingBatch& pending, std::vector<std::uint64_t> const& sent, std::function<void()> then);
   // Finds out which of the received rows exist. Queued on the stream. reads: the host reads the results with these.
   void find_arrived(PendingBatch const& pending, kernels::HostReads& reads);
   // Makes the rows of a batch that have arrived rows of this rank. Queued on the stream. REQUIRES: the reads are done,

@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
-#include "cache/protocol/countdown_callback.hpp"
+#include "cache/protocol/store_messenger.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/copy_rows.hpp"
 
 namespace gpups::cache {
@@ -34,6 +36,15 @@ constexpr RequestMessages kMessages[] = {
     {Kind::kReturn, MessageKind::kReturn, MessageKind::kReturnReply},
     {Kind::kWhere, MessageKind::kWhere, MessageKind::kWhereReply},
 };
+
+// They are in the order of the kinds.
+constexpr bool is_table_of_kinds() {
+  for (std::size_t i = 0; i < std::size(kMessages); ++i) {
+    if (static_cast<std::size_t>(kMessages[i].kind) != i) return false;
+  }
+  return true;
+}
+static_assert(is_table_of_kinds());
 
 MessageKind request_kind(Kind kind) { return kMessages[static_cast<int>(kind)].request; }
 MessageKind reply_kind(Kind kind) { return kMessages[static_cast<int>(kind)].reply; }
@@ -68,7 +79,7 @@ std::uint64_t part_of(Rank requester) { return number(requester) & 0xFFF; }
 }  // namespace
 
 RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
-                               TableShards& tables, Directories& placement)
+                               TableShards& tables, OwnerDirectories& placement)
     : me_(me),
       ranks_(ranks),
       stream_(stream),
@@ -85,6 +96,8 @@ void RequestHandler::throw_peer_error(Rank peer, std::string const& what) const 
 }
 
 void RequestHandler::begin(std::shared_ptr<GatherRequest> const& request) {
+  // Other ranks expect the gathers of a rank in the order of their numbers.
+  GPUPS_ASSERT(request->number == gathers_of_[number(me_)]);
   gathers_[request->number].request = request;
   for (int q = 0; q < ranks_; ++q) {
     Rank const to{static_cast<std::uint32_t>(q)};
@@ -119,6 +132,10 @@ void RequestHandler::keep_piece(std::uint64_t number, Rank from, std::string con
 // -- requests of this rank --
 
 void RequestHandler::begin(std::shared_ptr<RowRequest> const& request) {
+  // make_request() has grouped the keys by rank, and allocated the arrays of the reply.
+  GPUPS_ASSERT(request->targets.size() == static_cast<std::size_t>(ranks_) + 1 && request->targets[0] == 0);
+  GPUPS_ASSERT(request->size() <= request->keys.size() && request->words.size() == request->size() * request->width);
+  GPUPS_ASSERT(request->unanswered.empty() && !request->done);
   auto const id = next_id_++;
   rows_[id] = request;
   request->missing = 1;  // this rank
@@ -150,6 +167,7 @@ void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr
 
 void RequestHandler::finish_one(std::uint64_t id) {
   auto const request = rows_.at(id);
+  GPUPS_ASSERT(request->unanswered.size() < request->missing);
   if (--request->missing > 0) return;
   stream_.wait();
   rows_.erase(id);
@@ -295,7 +313,7 @@ void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
   for (Key const key : to_host(stream_, rows.keys)) {
     auto const known = placement_.directories[number(rows.table)].find(key, round_.clock());
-    auto const entry = known.value_or(Directory::Entry{.owner = me_});
+    auto const entry = known.value_or(OwnerDirectory::Entry{.owner = me_});
     auto const since = static_cast<std::uint64_t>(number(entry.since));
     words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
                                static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});
@@ -312,6 +330,7 @@ void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<
   std::vector<std::uint32_t> order;
   auto const request =
       make_owned_request(stream_, kind, rows.table, keys, owners, shard.dim(), shard.state_columns(), ranks_, order);
+  GPUPS_ASSERT(order.size() == keys.size());        // every key has an owner
   std::vector<std::uint32_t> places(order.size());  // of each key in the request
   for (std::uint32_t j = 0; j < order.size(); ++j) places[order[j]] = j;
   auto const positions = std::make_shared<Array<std::uint32_t>>(to_device(stream_, places));

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_claims.hpp"
 #include "cache/protocol/row_request.hpp"
@@ -36,7 +36,7 @@ class RequestHandler {
  public:
   // stream: for kernels and transfers. All references must outlive this object.
   RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round, TableShards& tables,
-                 Directories& placement);
+                 OwnerDirectories& placement);
 
   // Start a request. They do not wait for other ranks.
   void begin(std::shared_ptr<GatherRequest> const& request);
@@ -96,7 +96,7 @@ class RequestHandler {
   StoreMessenger& messenger_;
   Round const& round_;
   TableShards& tables_;
-  Directories& placement_;
+  OwnerDirectories& placement_;
   RowClaims claims_;
 
   struct PendingGather {

@@ -9,7 +9,8 @@
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_coder.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -50,6 +51,8 @@ std::vector<FlushedList> ResidualExchange::wait_send(Rank owner, std::vector<std
 
 FlushedList ResidualExchange::wait_queue(Rank owner, TableId table, ResidualTable::FlushedRows const& rows,
                                          std::size_t list, std::vector<std::function<void()>>& sends) {
+  // The owner sorts the keys that it decodes, and adds the sums in this order.
+  GPUPS_ASSERT(std::is_sorted(rows.keys.begin(), rows.keys.end()));
   auto const keys = std::make_shared<std::vector<std::uint8_t>>();
   intents_.wait_encode_known(owner, table, View<Key const>(rows.keys), *keys);
   state_.messenger.count_flushed(&Traffic::gradients, keys->size() + rows.bytes->size);
@@ -100,20 +103,22 @@ void ResidualExchange::receive(Rank from, std::vector<FlushedList> const& lists,
 // Returns the keys of flushed residuals in ascending order, which is the order of their sums. REQUIRES: the intents of
 // this round are decoded and none of the next round is, because both change the key dictionary.
 std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
+  GPUPS_ASSERT(state_.round.applied() == state_.round.clock());
   std::string_view bytes(reinterpret_cast<char const*>(list.keys->data()), list.keys->size());
   auto keys = intents_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
-  if (!bytes.empty()) throw comm::WireError("more bytes than its keys need");
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than its keys need");
   sort_keys(keys);
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {
     state_.throw_peer_error(list.from, "sent two residuals of one key");
   }
   return keys;
-} catch (comm::WireError const& error) {
+} catch (comm::SerializationError const& error) {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
 }
 
 // Decodes flushed residuals into `room`.
 RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& room) {
+  GPUPS_ASSERT(list.keys->size() == list.rows.key_bytes && list.bytes->size() == list.rows.bytes);  // they have arrived
   auto& stream = state_.stream;
   auto& shard = state_.table(list.rows.table);
   auto const n = static_cast<std::size_t>(list.rows.rows);
@@ -131,6 +136,7 @@ RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& ro
 RowSums ResidualExchange::wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room) {
   auto& stream = state_.stream;
   room.ids = Array<std::uint32_t>(stream.device(), keys.size());
+  GPUPS_ASSERT(room.sums.rows() == keys.size());
   state_.table(table).wait_resolve(stream, to_device(stream, keys), room.ids);
   room.counts = Array<std::int64_t>(stream.device(), keys.size());
   memory::fill_bytes(stream, room.counts.data(), 0, room.counts.bytes());

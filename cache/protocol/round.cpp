@@ -52,7 +52,7 @@ void Round::on_message(Rank from, Message const& message) {
 }
 
 void Round::on_data_received(Rank from) {
-  GPUPS_ASSERT(peers_[number(from)].given);
+  GPUPS_ASSERT(peers_[number(from)].given && !peers_[number(from)].taken);
   peers_[number(from)].taken = true;
 }
 
@@ -81,6 +81,7 @@ std::optional<Round::Action> Round::next() {
     return action;
   }
   if (!all_taken()) return std::nullopt;
+  GPUPS_ASSERT(applied_ == (in ? clock_ - 1 : clock_));  // a step is applied once, between its phases
   if (in) {
     applied_ = clock_;
     begin(Phase::kRefreshPhase);

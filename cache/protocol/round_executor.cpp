@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cache/protocol/countdown_callback.hpp"
+#include "cache/protocol/store_messenger.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/nvtx.hpp"
@@ -15,7 +15,7 @@
 namespace gpups::cache {
 
 RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
-                             TableShards& tables, Directories& placement)
+                             TableShards& tables, OwnerDirectories& placement)
     : state_{.me = me,
              .ranks = ranks,
              .stream = stream,
@@ -35,84 +35,6 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
       moves_(state_),
       late_fetches_(state_, intents_, planner_, router_, finder_, values_,
                     [this](Clock clock) { check_ready(clock); }) {}
-
-// -- batches --
-
-void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
-  if (state_.ranks == 1) return;
-  state_.staleness = staleness;
-  if (policy == PlacementPolicy::kStatic) return;
-  state_.policy = policy;
-  state_.placement.any_moved = true;
-}
-
-void RoundExecutor::announce(BatchPtr const& whole) {
-  if (state_.staleness == 0) return announce_rows(whole, 0);
-  kernels::HostReads reads(state_.stream);
-  HostKeys const keys(*whole, reads);
-  reads.wait();
-  std::int64_t unannounced = 0;
-  auto const announced = leased_.wait_divide(whole, keys, unannounced);
-  announce_rows(announced, unannounced);
-}
-
-void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounced) {
-  auto& placement = state_.placement;
-  for (auto& part : batch->parts) {
-    part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
-    part.reads.positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
-    part.reads.first.assign(1, 0);
-    for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(state_.ranks); ++q) {
-      auto const rows = Rank{q} == state_.me ? 0 : part.rows_at(Rank{q});
-      part.reads.first.push_back(part.reads.first.back() + static_cast<std::uint32_t>(rows));
-    }
-  }
-  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .unannounced = unannounced});
-  GPUPS_ASSERT(added);
-  auto& pending = place->second;
-  kernels::HostReads reads(state_.stream);
-  HostKeys const keys(*batch, reads);
-  if (placement.any_moved) {
-    reads.wait();
-    announce_moving(pending, keys);
-  } else {
-    router_.wait_route(pending, reads);
-    bool const is_remote =
-        std::any_of(batch->parts.begin(), batch->parts.end(), [](auto const& part) { return part.reads.size() > 0; });
-    if (!is_remote) {
-      pending.sent = true;
-    } else if (batch->clock <= state_.round.next_in()) {
-      late_fetches_.wait_fetch(pending, {}, keys);
-    } else {
-      intents_.wait_queue(*batch, keys);
-    }
-  }
-  check_ready(batch->clock);
-}
-
-// Announces a batch whose rows may be away from their homes: the plan of its step routes it.
-void RoundExecutor::announce_moving(PendingBatch& pending, HostKeys const& keys) {
-  auto& batch = *pending.batch;
-  std::vector<PartKeys> own;
-  for (auto const& part : batch.parts) {
-    auto const of_home = keys.of(part.keys_at(state_.me));
-    own.push_back({part.table, {of_home.begin(), of_home.end()}});
-  }
-  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own, keys);
-  intents_.wait_queue(batch, keys);
-  own_intents_.emplace_back(batch.clock, std::move(own));
-}
-
-void RoundExecutor::check_ready(Clock clock) {
-  auto const found = state_.batches.find(clock);
-  if (found == state_.batches.end() || found->second.fetches > 0) return;
-  if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
-  auto& batch = state_.staleness == 0 ? *found->second.batch : leased_.join_rows(clock);
-  if (batch.ready) return;
-  batch.ready_event = state_.stream.record();
-  batch.ready = true;
-  begin_round();  // its step may have ended already
-}
 
 // -- the end of a step --
 
@@ -155,6 +77,10 @@ void RoundExecutor::begin_round() {
   auto const [batch, signal, flush_residuals] = std::move(ended_.front());
   ended_.pop_front();
   if (flush_residuals) residuals_.send_all();
+  // Steps end in order, one round after another, and a pushed batch has its rows.
+  GPUPS_ASSERT(state_.current == nullptr);
+  GPUPS_ASSERT(batch == nullptr || batch->clock == state_.round.clock());
+  GPUPS_ASSERT(batch == nullptr || (place != state_.batches.end() && has_rows(place->second)));
   state_.current = batch;
   Round::StepReport report{.samples = 0, .signal = signal, .rejection = {}};
   if (batch != nullptr) {
@@ -195,6 +121,7 @@ void RoundExecutor::execute(Round::Action const& action) {
 
 void RoundExecutor::send_gradient_phase() {
   kernels::NvtxRange const range("round: in");
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kGradientPhase);
   auto const& own = state_.round.own();
   for (Rank const owner : state_.others()) {
     Message message{.kind = MessageKind::kGradientPhase,
@@ -214,6 +141,9 @@ void RoundExecutor::send_gradient_phase() {
     for (auto const& send : sends) send();
     intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
   }
+  // Intents for a step travel with one of the rounds before it, so nothing of this round is left.
+  GPUPS_ASSERT(std::all_of(own_intents_.begin(), own_intents_.end(),
+                           [this](auto const& intent) { return intent.first > state_.round.clock() + 1; }));
   // This rank's own intents reach its planner with those of other ranks, so plans depend on the steps of announcements
   // alone.
   for (auto& [clock, parts] : std::exchange(own_intents_, {})) planner_.announce(state_.me, clock, std::move(parts));
@@ -234,6 +164,7 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
 void RoundExecutor::apply() {
   kernels::NvtxRange const range("round: apply");
   Clock const step = state_.round.applied();
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && step == state_.round.clock());
   std::size_t const samples = state_.round.all().samples;
   bool const rejected = !state_.round.all().rejection.empty();
   intents_.require_keys(step);
@@ -263,6 +194,7 @@ void RoundExecutor::apply() {
   values_.find_existing(step + 1, applied);
   moves_.find_leaving(step + 1, applied);
   applied.wait();
+  GPUPS_ASSERT(bad_rows.empty() || bad_rows.size() == tables.size());
   finder_.check_found();
   TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
@@ -274,8 +206,9 @@ void RoundExecutor::apply() {
 void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
   Clock const next = state_.round.clock() + 1;
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
   values_.wait_pack(next);
-  moves_.pack(next);
+  moves_.pack(next);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.pin_leaving(next);
   plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
@@ -308,6 +241,7 @@ void RoundExecutor::plan(Clock step) {
     if (plan.reader != state_.me) {
       intents_.take_planned(plan);
     } else if (plan.any_away) {
+      GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
       state_.batches.at(step).routes[state_.me] = plan.owners;
     }
   }
@@ -319,7 +253,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   bool const in_time = found != state_.batches.end() && found->second.routed && !found->second.is_late;
   bool const reads = in_time && has_list(*found->second.batch, &PreparedPart::reads, from);
   bool const gets_rows = in_time && has_list(*found->second.batch, &PreparedPart::arriving, from);
-  if (reads != (message.parts > 0) || gets_rows == message.moved.empty()) {
+  if (reads != (message.parts > 0) || gets_rows == message.moved_sent.empty()) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
   auto const taken = countdown_callback(4, [this, from] { state_.round.on_data_received(from); });
@@ -330,7 +264,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
     taken();
   }
   if (gets_rows) {
-    moves_.receive(from, found->second, message.moved, taken);
+    moves_.receive(from, found->second, message.moved_sent, taken);
   } else {
     taken();
   }
@@ -338,9 +272,16 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 
+// The parts before on_complete() leave a state between steps: other threads and requests may then look at all rows. The
+// parts after it may begin the next round.
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
+  GPUPS_ASSERT(state_.round.phase() == Round::Phase::kTraining && state_.round.applied() == step);
+  // begin_round() has waited for late values: no callback refers to the batch that is erased.
+  GPUPS_ASSERT(!state_.batches.contains(step) || state_.batches.at(step).fetches == 0);
+  GPUPS_ASSERT(state_.batches.empty() || state_.batches.begin()->first >= step);  // each step erases its batch
   state_.batches.erase(step);
+  // Keeps the gradients of leased uses, and frees the sums of the whole batch. `current` has the announced sums.
   leased_.wait_end_step(step, !state_.round.all().rejection.empty());
   if (state_.current != nullptr) {
     for (auto& part : state_.current->parts) part.end_step();
@@ -351,14 +292,20 @@ void RoundExecutor::complete() {
     kernels::HostReads arrived(state_.stream);
     moves_.find_arrived(next->second, arrived);
     values_.wait_decode(next->second, arrived);
-    moves_.write(next->second);
+    moves_.write(next->second);  // after wait_decode(), which numbers the rows, and waits for the reads of both
+    GPUPS_ASSERT(has_rows(next->second));
   }
+  // The replicas of the next batch are marked as used by it, so that they are not dropped. A late batch places its own
+  // when its values arrive.
+  GPUPS_ASSERT(next == state_.batches.end() || next->second.placed || next->second.is_late);
   TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
-  // Homes have planned the batches of the step after the next, whose routes have arrived.
+  // Homes have planned the batches of the step after the next, whose routes have arrived. The rows that move before the
+  // next step have arrived or left, so wait_route() finds the rows that this rank owns from then on.
   for (auto& [clock, pending] : state_.batches) {
     if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
     router_.wait_route(pending);
   }
+  GPUPS_ASSERT(state_.current == nullptr && state_.round.clock() == step + 1);
   on_complete(step, state_.round.all());
   late_fetches_.wait_continue();  // may begin the next round
   check_ready(state_.round.clock());

@@ -29,7 +29,7 @@ class RoundExecutor {
  public:
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
-                Directories& placement);
+                OwnerDirectories& placement);
   // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch.
   void set_policy(PlacementPolicy policy, std::int64_t staleness);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gpups/error.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 
 namespace gpups::cache {
@@ -24,12 +25,20 @@ HostKeys::HostKeys(PreparedBatch::Impl const& batch, kernels::HostReads& reads) 
 
 View<Key const> HostKeys::of(View<Key const> keys) const {
   if (keys_.device().is_host()) return keys;
+  GPUPS_ASSERT(copied_.size() == keys_.size());  // the reads are done
   return View<Key const>(copied_).slice(static_cast<std::size_t>(keys.data() - keys_.data()), keys.size());
 }
 
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
                      [=](auto const& part) { return (part.*lists).size_of(rank) > 0; });
+}
+
+bool has_rows(PendingBatch const& pending) {
+  auto const is_remote = [](PreparedPart const& part) { return part.reads.size() + part.arriving.size() > 0; };
+  auto const& parts = pending.batch->parts;
+  return pending.routed && pending.fetches == 0 && pending.values.empty() && pending.arrived.empty() &&
+         (pending.placed || std::none_of(parts.begin(), parts.end(), is_remote));
 }
 
 void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
@@ -72,6 +81,7 @@ void join_updates(ReaderBatch& batch) {
   if (!batch.updates.empty()) return;
   for (auto const& [home, list] : batch.homes) {
     auto const& parts = list.updates();
+    GPUPS_ASSERT(batch.updates.empty() || batch.updates.size() == parts.size());
     batch.updates.resize(parts.size());
     for (std::size_t p = 0; p < parts.size(); ++p) {
       batch.updates[p].table = parts[p].table;

@@ -5,7 +5,7 @@
 // The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and owner, both ends have
 // the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
 // its rows by home. The rows that the home itself owns have the order of the intent or, if rows share scales
-// (cache/wire/row_format.hpp), the ascending order of their keys; the rows that are away always have that order.
+// (cache/wire/row_coder.hpp), the ascending order of their keys; the rows that are away always have that order.
 // Values come from the owners before the step, and gradients go to the owners in it: if rows move in the step, there is
 // a list for each, and one for the rows that move to the reader.
 #pragma once
@@ -20,11 +20,10 @@
 #include <vector>
 
 #include "cache/batch/prepared_batch.hpp"
-#include "cache/placement/directory.hpp"
-#include "cache/protocol/moved_body.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/protocol/round.hpp"
+#include "cache/protocol/row_bodies.hpp"
 #include "cache/protocol/store_messenger.hpp"
-#include "cache/protocol/value_body.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
 #include "kernels/runtime/host_reads.hpp"
@@ -137,7 +136,7 @@ struct RoundState {
   StoreMessenger& messenger;
   Round& round;
   TableShards& tables;
-  Directories& placement;
+  OwnerDirectories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::atomic<bool> has_restored = false;  // restored residuals are not added yet: rows stay, and no push updates rows
   std::int64_t staleness = 0;              // the most steps by which a read may be behind; 0 in a group of one rank
@@ -169,6 +168,9 @@ struct RoundState {
 
 // Returns true if the list of `rank` has rows in a part.
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank);
+
+// Returns true if all rows of the batch have numbers and values, so that its step can begin. For assertions.
+bool has_rows(PendingBatch const& pending);
 
 // Returns the keys at these positions of a part. Queued on `stream`.
 Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);

@@ -2,13 +2,15 @@
 // The claims of Store::localize() at a home: which ranks want to own which of its rows, and who gets them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "gpups/types.hpp"
+#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 
@@ -21,13 +23,13 @@ class RowClaims {
   // Returns, for each key that the rank has claimed, the rank that owns the row, or kNoRow if the claimant does not
   // get it or owns it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
   // claimed.
-  std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys, Directories& placement,
-                                   Rank me, Clock since);
+  std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys,
+                                   OwnerDirectories& placement, Rank me, Clock since);
   // Drops all claims, before or after a call.
   void clear();
 
  private:
-  void decide(Directories& placement, Rank me, Clock since);
+  void decide(OwnerDirectories& placement, Rank me, Clock since);
 
   // Who gets a claimed row, and from whom.
   struct Move {
@@ -36,5 +38,52 @@ class RowClaims {
   std::map<TableId, std::unordered_map<Key, Move>> moves_;
   bool decided_ = false;
 };
+
+inline void RowClaims::add(Rank claimant, TableId table, std::vector<Key> const& keys) {
+  auto& moves = moves_[table];
+  moves.reserve(moves.size() + keys.size());
+  for (Key const key : keys) {
+    auto const [place, added] = moves.try_emplace(key, Move{.to = claimant});
+    if (!added) place->second.to = std::min(place->second.to, claimant);
+  }
+}
+
+inline void RowClaims::decide(OwnerDirectories& placement, Rank me, Clock since) {
+  decided_ = true;
+  for (auto& [table, moves] : moves_) {
+    auto& directory = placement.directories[number(table)];
+    std::vector<Key> keys;
+    std::vector<Rank> to;
+    for (auto const& [key, move] : moves) keys.push_back(key);
+    auto const from = directory.owners(View<Key const>(keys), me, since);
+    std::size_t i = 0;  // in the order of `keys`: both loops have that of the map
+    std::vector<Key> moved;
+    for (auto& [key, move] : moves) {
+      move.from = from[i++];
+      if (move.from == move.to) continue;
+      moved.push_back(key);
+      to.push_back(move.to);
+    }
+    directory.set(View<Key const>(moved), to, me, since, PlacementReason::kLocalized);
+  }
+}
+
+inline std::vector<std::uint32_t> RowClaims::grant(Rank claimant, TableId table, std::vector<Key> const& keys,
+                                                   OwnerDirectories& placement, Rank me, Clock since) {
+  if (!decided_) decide(placement, me, since);
+  std::vector<std::uint32_t> from;
+  auto const& moves = moves_[table];
+  for (Key const key : keys) {
+    auto const move = moves.find(key);
+    bool const granted = move != moves.end() && move->second.to == claimant && move->second.from != claimant;
+    from.push_back(granted ? number(move->second.from) : kernels::kNoRow);
+  }
+  return from;
+}
+
+inline void RowClaims::clear() {
+  moves_.clear();
+  decided_ = false;
+}
 
 }  // namespace gpups::cache

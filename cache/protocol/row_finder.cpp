@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "kernels/base/check.hpp"
 #include "kernels/runtime/upload.hpp"
 
 namespace gpups::cache {
@@ -18,6 +19,7 @@ void RowFinder::add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& p
     parts[p].table = (*homes.front())[p].table;
     auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &parts[p], .pieces = {}});
     for (auto const* const home : homes) {
+      GPUPS_ASSERT(home->size() == parts.size() && (*home)[p].table == parts[p].table);
       list.pieces.push_back(&(*home)[p].keys);
       list.keys += (*home)[p].keys.size();
     }
@@ -32,6 +34,9 @@ void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
   for (std::size_t p = 0; p < batch.updates.size(); ++p) {
     ListPart& part = batch.updates[p];
     if (is_found) {
+      // The step before has found them, and the lists have not changed since.
+      GPUPS_ASSERT(batch.reads.size() == batch.updates.size());
+      GPUPS_ASSERT(batch.reads[p].table == part.table && batch.reads[p].ids.size() == batch.updates[p].keys);
       part = batch.reads[p];
       continue;
     }
@@ -44,6 +49,7 @@ void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
 }
 
 void RowFinder::wait_find(Clock step, kernels::HostReads& also) {
+  GPUPS_ASSERT(step == state_.round.applied() && added_.empty());
   for (auto& [id, batch] : state_.reader_batches) {
     auto const& [reader, clock] = id;
     if (clock == step) {
@@ -78,6 +84,7 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
       for (auto const* const piece : list->pieces) all.insert(all.end(), piece->begin(), piece->end());
     }
   }
+  GPUPS_ASSERT(all.size() == count);
   keys_ = Array<Key>(stream.device(), count);
   kernels::upload<Key>(stream, keys_, all);
   auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
@@ -103,6 +110,7 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
     found_.push_back({{&shard, keys_.view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
     begin += size;
   }
+  GPUPS_ASSERT(begin == count);  // each list has its numbers
   repeated_there_ = Array<std::uint32_t>(stream.device(), added_.size());
   TableShard::wait_resolve_lists(stream, found_, repeated_there_, also);
   added_.clear();
@@ -113,6 +121,7 @@ void RowFinder::read_repeated(kernels::HostReads& reads) {
 }
 
 void RowFinder::check_found() {
+  GPUPS_ASSERT(repeated_.size() == repeated_there_.size() && readers_.size() == found_.size());
   auto const repeated = TableShard::wait_repeated_key(state_.stream, found_, repeated_);
   if (!repeated) return;
   state_.throw_peer_error(readers_[repeated->part][repeated->list],

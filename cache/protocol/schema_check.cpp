@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::cache {
@@ -122,7 +122,7 @@ void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, 
     }
   }
   reader.end();
-} catch (comm::WireError const& error) {
+} catch (comm::SerializationError const& error) {
   throw PeerError(from, fmt::format("rank {} sent an invalid list of its table options: {} (options cannot be "
                                     "compared): check that all ranks run the same program",
                                     number(from), error.what()));

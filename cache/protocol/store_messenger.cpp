@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 
-#include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 
@@ -60,7 +60,7 @@ Message read_message(Rank from, std::string_view body) {
     check_fields(message);
     message.error = comm::peer_text(message.error);
     return message;
-  } catch (comm::WireError const& error) {
+  } catch (comm::SerializationError const& error) {
     throw PeerError(from,
                     fmt::format("rank {} sent an invalid message: {} (it cannot be used): check that all ranks run "
                                 "the same version",

@@ -2,9 +2,11 @@
 // Sends and receives the messages and the bulk data of the store's channel.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "cache/wire/message.hpp"
 #include "comm/progress/messenger.hpp"
@@ -45,5 +47,17 @@ class StoreMessenger {
 
 // Decodes and checks a message of the channel. Throws PeerError if it is invalid.
 Message read_message(Rank from, std::string_view body);
+
+// Returns a function that calls `then` at its `count`-th call. If `count` is 0, calls `then` immediately. One thread at
+// a time.
+inline std::function<void()> countdown_callback(std::size_t count, std::function<void()> then) {
+  if (count == 0) {
+    then();
+    return [] {};
+  }
+  return [left = std::make_shared<std::size_t>(count), then = std::move(then)] {
+    if (--*left == 0) then();
+  };
+}
 
 }  // namespace gpups::cache

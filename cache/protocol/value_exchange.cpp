@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/number_type.hpp"
 #include "kernels/rows/selected_rows.hpp"
@@ -55,6 +56,7 @@ void ValueExchange::find_existing(std::map<Rank, std::vector<ListPart> const*> c
 }
 
 void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
+  GPUPS_ASSERT(clock == state_.round.applied() + 1);
   std::map<Rank, std::vector<ListPart> const*> lists;
   for (auto& [id, batch] : state_.reader_batches) {
     if (id.second == clock && !batch.is_late && has_reads(batch)) lists[id.first] = &batch.reads;
@@ -68,6 +70,8 @@ ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& 
                                                            std::vector<kernels::GatherNumbers>& gathers) {
   auto& stream = state_.stream;
   auto const& rows = existing.of.at(to.first);
+  // The lists are those of find_existing().
+  GPUPS_ASSERT(rows.bitmaps.size() == parts.size() && rows.ids.size() == parts.size());
   std::vector<ValueBody::PartRows> all, fewer;
   std::map<std::size_t, RowMirror::Changes> changes;
   PackedValues packed{.sent = {}, .parts = parts.size(), .plain = 0, .bytes = {}};
@@ -76,6 +80,7 @@ ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& 
     auto& shard = state_.table(part.table);
     std::size_t const n = part.ids.size();
     std::size_t sent = n;
+    GPUPS_ASSERT(shard.sends_deltas() ? part.key_list->size() == n : rows.ids[p].size() == n);
     if (shard.sends_deltas() && n > 0) {
       Matrix<float> const values(stream.device(), n, shard.dim());
       shard.gather(stream, part.ids, values);
@@ -115,6 +120,7 @@ ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& 
 }
 
 void ValueExchange::wait_pack(Clock clock) {
+  GPUPS_ASSERT(packed_.empty());  // the refresh phase before has sent all of it
   std::vector<kernels::GatherNumbers> gathers;
   for (auto const& [reader, rows] : existing_.of) {
     ReaderBatchId const to{reader, clock};
@@ -160,6 +166,7 @@ void ValueExchange::wait_send_late(ReaderBatchId const& to, std::vector<ListPart
 
 void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag, std::optional<Rank> home,
                             std::vector<std::uint64_t> const& sent, std::function<void()> then) {
+  GPUPS_ASSERT(pending.routed && !pending.placed);  // the list of `from` is known, and nothing is decoded yet
   auto const& parts = pending.batch->parts;
   if (!sent.empty() && sent.size() != parts.size()) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
@@ -267,6 +274,7 @@ void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch con
   std::vector<kernels::ScatterNumbers> scatters;
   std::vector<kernels::InitRows> inits;
   auto const rows_of = [&](ReceivedValues const& values, std::size_t p) {
+    GPUPS_ASSERT(parts[p].replicas.size() == parts[p].reads.size());  // replicas have numbers before they get values
     return parts[p].replicas.view().slice(values.rows[p].first, values.rows[p].size);
   };
   auto const scatter = [&](ReceivedValues const& values, std::size_t p, View<std::uint32_t const> to) {
@@ -301,6 +309,8 @@ void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch con
 void ValueExchange::wait_decode(PendingBatch& pending, kernels::HostReads& reads) {
   auto& stream = state_.stream;
   auto const& parts = pending.batch->parts;
+  GPUPS_ASSERT(pending.routed && pending.fetches == 0);
+  for ([[maybe_unused]] auto const& values : pending.values) GPUPS_ASSERT(values->bytes.size() == values->body.bytes());
   DecodedBatch decoded;
   find_sent(pending, decoded);
   if (!decoded.split.empty()) reads.add<std::uint32_t>(decoded.counts.view(), decoded.count);

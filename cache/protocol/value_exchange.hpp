@@ -15,7 +15,7 @@
 #include "cache/feedback/row_mirror.hpp"
 #include "cache/protocol/residual_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
-#include "cache/protocol/value_body.hpp"
+#include "cache/protocol/row_bodies.hpp"
 
 namespace gpups::cache {
 

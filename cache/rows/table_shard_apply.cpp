@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableShard: applies the gradients of a step.
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <numbers>
 
 #include "cache/rows/table_shard.hpp"
 #include "gpups/error.hpp"
+#include "gpups/table.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
@@ -139,3 +142,20 @@ kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock cloc
 }
 
 }  // namespace gpups::cache
+
+namespace gpups {
+
+float learning_rate_factor(Schedule const& schedule, Clock clock) {
+  auto const step = static_cast<double>(number(clock));
+  auto const warmup = static_cast<double>(schedule.warmup_steps);
+  double const rising = step + 1 < warmup ? (step + 1) / warmup : 1.0;
+  if (schedule.kind == Schedule::Kind::kConstant || rising < 1.0) return static_cast<float>(rising);
+
+  double const length = std::max(1.0, static_cast<double>(schedule.total_steps) - warmup);
+  double const part = std::clamp((step - warmup) / length, 0.0, 1.0);
+  double const left =
+      schedule.kind == Schedule::Kind::kLinear ? 1.0 - part : 0.5 * (1.0 + std::cos(std::numbers::pi * part));
+  return static_cast<float>(schedule.min_factor + (1.0 - schedule.min_factor) * left);
+}
+
+}  // namespace gpups

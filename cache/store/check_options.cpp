@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/store/check_options.hpp"
+#include "cache/store/checks.hpp"
 
 #include <cmath>
 

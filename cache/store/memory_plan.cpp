@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/store/memory_plan.hpp"
+#include "cache/store/checks.hpp"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 #include "cache/feedback/residual_table.hpp"
 #include "cache/feedback/row_mirror.hpp"
 #include "cache/feedback/waiting_sums.hpp"
-#include "cache/placement/directory.hpp"
+#include "cache/placement/owner_directory.hpp"
 #include "cache/placement/replica_leases.hpp"
 #include "cache/wire/key_dictionary.hpp"
 #include "kernels/index/key_index.hpp"
@@ -55,7 +55,7 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   auto const others = static_cast<std::size_t>(ranks - 1);
   if (rows_move) {
     std::size_t const away = rows * others / static_cast<std::size_t>(ranks);
-    plan.push_back({name("owners of rows that are away from home, on the host"), Directory::bytes_for(away)});
+    plan.push_back({name("owners of rows that are away from home, on the host"), OwnerDirectory::bytes_for(away)});
   }
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "cache/store/check_options.hpp"
-#include "cache/store/memory_plan.hpp"
+#include "cache/store/checks.hpp"
 #include "cache/store/store_impl.hpp"
 #include "comm/group/start_collective.hpp"
+#include "gpups/stats.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/stream_impl.hpp"
 
@@ -101,6 +101,30 @@ Stats Store::stats() const {
   stats.stream_waits = counters.waits.load(std::memory_order_relaxed);
   stats.host_copies = counters.host_copies.load(std::memory_order_relaxed);
   return stats;
+}
+
+}  // namespace gpups
+
+namespace gpups {
+
+TrafficByKind& TrafficByKind::operator+=(TrafficByKind const& other) {
+  for (auto const kind :
+       {&TrafficByKind::gradients, &TrafficByKind::refreshes, &TrafficByKind::intents, &TrafficByKind::late_fetches,
+        &TrafficByKind::moves, &TrafficByKind::lookups, &TrafficByKind::allreduces, &TrafficByKind::control}) {
+    this->*kind += other.*kind;
+  }
+  return *this;
+}
+
+Traffic& Traffic::operator+=(Traffic const& other) {
+  TrafficByKind::operator+=(other);
+  messages += other.messages;
+  return *this;
+}
+
+double Stats::compression_ratio() const {
+  std::uint64_t const bytes = sent.bytes();
+  return bytes == 0 ? 1 : static_cast<double>(bytes + saved_bytes.total()) / static_cast<double>(bytes);
 }
 
 }  // namespace gpups

@@ -135,7 +135,7 @@ std::vector<HotRow> Store::hottest_rows(std::size_t count) {
     for (auto const& [table, key, uses, users] : engine.executor().hot_rows().sorted()) {
       if (rows.size() == count) break;
       auto const known = engine.placement().directories[number(table)].find(key, now);
-      auto const entry = known.value_or(cache::Directory::Entry{.owner = rank()});
+      auto const entry = known.value_or(cache::OwnerDirectory::Entry{.owner = rank()});
       HotRow row{.table = table,
                  .key = key,
                  .placement = {.owner = entry.owner, .home = rank(), .since = entry.since, .reason = entry.reason},

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cache/checkpoint/collective_checkpoint.hpp"
-#include "cache/checkpoint/collective_export.hpp"
 #include "cache/files/export_file.hpp"
 #include "cache/files/manifest.hpp"
 #include "cache/store/store_impl.hpp"

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "cache/batch/batch_pattern.hpp"
-#include "cache/store/check_gradients.hpp"
+#include "cache/batch/prepared_batch.hpp"
+#include "cache/store/checks.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/pool/pool.hpp"

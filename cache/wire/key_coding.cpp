@@ -44,11 +44,12 @@ void read_gaps(std::string_view& wire, std::size_t count, Take take) {
     std::uint64_t gap = 0;
     std::uint8_t byte = 128;
     for (unsigned shift = 0; byte >= 128; shift += 7) {
-      if (at == end || shift >= 7 * kGapBytesMax) throw comm::WireError("a gap between keys that does not end");
+      if (at == end || shift >= 7 * kGapBytesMax)
+        throw comm::SerializationError("a gap between keys that does not end");
       byte = *at++;
       gap |= std::uint64_t{byte & 127U} << shift;
     }
-    if (next + gap > kRangeMax) throw comm::WireError("a gap between keys that exceeds the largest key");
+    if (next + gap > kRangeMax) throw comm::SerializationError("a gap between keys that exceeds the largest key");
     take(next + gap);
     next += gap + 1;
   }
@@ -57,7 +58,7 @@ void read_gaps(std::string_view& wire, std::size_t count, Take take) {
 
 template <class T>
 T take(std::string_view& wire) {
-  if (wire.size() < sizeof(T)) throw comm::WireError("a truncated list of keys");
+  if (wire.size() < sizeof(T)) throw comm::SerializationError("a truncated list of keys");
   T value;
   std::memcpy(&value, wire.data(), sizeof value);
   wire.remove_prefix(sizeof value);
@@ -150,25 +151,26 @@ CodedKeys decode_keys(std::string_view& wire, std::uint64_t count, std::size_t s
   if (count == 0) return {};
   auto const known = take<std::uint32_t>(wire);
   auto const coding = take<std::uint8_t>(wire);
-  if (coding > static_cast<std::uint8_t>(Coding::kGaps)) throw comm::WireError("a list of keys in an unknown coding");
-  if (known > count) throw comm::WireError("more slots than keys");
+  if (coding > static_cast<std::uint8_t>(Coding::kGaps))
+    throw comm::SerializationError("a list of keys in an unknown coding");
+  if (known > count) throw comm::SerializationError("more slots than keys");
   bool const gaps = coding == static_cast<std::uint8_t>(Coding::kGaps);
   std::uint64_t const fresh = count - known;
   // A slot or a gap has at least 1 byte.
   if (known > wire.size() || fresh > (wire.size() - known) / (gaps ? 1 : sizeof(Key))) {
-    throw comm::WireError("fewer bytes than its keys need");
+    throw comm::SerializationError("fewer bytes than its keys need");
   }
   CodedKeys keys;
   keys.known.reserve(known);
   read_gaps(wire, known, [&](std::uint64_t slot) {
-    if (slot >= slots) throw comm::WireError("a slot that has no key yet");
+    if (slot >= slots) throw comm::SerializationError("a slot that has no key yet");
     keys.known.push_back(static_cast<std::uint32_t>(slot));
   });
   keys.fresh.reserve(fresh);
   if (gaps && fresh > 0) {
     auto const first = take<std::uint64_t>(wire);
     read_gaps(wire, fresh, [&](std::uint64_t offset) {
-      if (first + offset < first) throw comm::WireError("a gap between keys that exceeds the largest key");
+      if (first + offset < first) throw comm::SerializationError("a gap between keys that exceeds the largest key");
       keys.fresh.push_back(Key{first + offset});
     });
   }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
 
@@ -39,7 +39,8 @@ struct CodedKeys {
   std::vector<Key> fresh;
 };
 // Decodes a list of `count` keys and removes it from the front of `wire`. slots: number of valid slots. Throws
-// comm::WireError for invalid bytes and for invalid slots. Allocates no more memory than the bytes can justify.
+// comm::SerializationError for invalid bytes and for invalid slots. Allocates no more memory than the bytes can
+// justify.
 CodedKeys decode_keys(std::string_view& wire, std::uint64_t count, std::size_t slots);
 
 // Returns the maximum size of a list of `keys` keys, in bytes.

@@ -98,12 +98,12 @@ class KeyDecoder {
     std::vector<Key> keys;  // (n)
   };
   // Decodes the list of KeyEncoder::wait_encode_keys() with `count` keys, removes it from the front of `wire`, and adds
-  // new keys to the dictionary. step, now: as for the encoder. Throws comm::WireError for invalid bytes.
+  // new keys to the dictionary. step, now: as for the encoder. Throws comm::SerializationError for invalid bytes.
   DecodedList decode(std::string_view& wire, std::uint64_t count, Clock step, Clock now);
 
   // Decodes the list of KeyEncoder::wait_encode_known() with `count` keys and removes it from the front of `wire`.
-  // Throws comm::WireError for invalid bytes. REQUIRES: decode() was called for all lists that the encoder encoded
-  // before this one, and for no later list.
+  // Throws comm::SerializationError for invalid bytes. REQUIRES: decode() was called for all lists that the encoder
+  // encoded before this one, and for no later list.
   std::vector<Key> decode_known(std::string_view& wire, std::uint64_t count) const;
 
   static std::size_t bytes_for(std::size_t keys) { return keys * (SecondChanceSlots::kBytesEach + sizeof(Key)); }

@@ -2,7 +2,7 @@
 #include "cache/wire/message.hpp"
 
 #include "cache/wire/key_coding.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/index/unique_keys.hpp"
 
 namespace gpups::cache {
@@ -45,19 +45,20 @@ class FieldReader {
   void field(Rank& rank) { rank = Rank{reader_.get<std::uint32_t>()}; }
   void field(RowRole& role) {
     auto const byte = reader_.get<std::uint8_t>();
-    if (byte > static_cast<std::uint8_t>(RowRole::kMove)) throw comm::WireError("a role of rows does not exist");
+    if (byte > static_cast<std::uint8_t>(RowRole::kMove))
+      throw comm::SerializationError("a role of rows does not exist");
     role = static_cast<RowRole>(byte);
   }
   void field(bool& flag) {
     auto const byte = reader_.get<std::uint8_t>();
-    if (byte > 1) throw comm::WireError("a flag is neither 0 nor 1");
+    if (byte > 1) throw comm::SerializationError("a flag is neither 0 nor 1");
     flag = byte == 1;
   }
   void field(std::string& text) { text = std::string(reader_.get_text()); }
   template <class T, class Each>
   void list(std::vector<T>& elements, char const* what, Each each) {
     auto const n = reader_.get<std::uint32_t>();
-    if (n > kCountMax) throw comm::WireError(std::string("a message has too many ") + what);
+    if (n > kCountMax) throw comm::SerializationError(std::string("a message has too many ") + what);
     for (std::uint32_t i = 0; i < n; ++i) each(elements.emplace_back());
   }
 
@@ -106,7 +107,7 @@ void each_field(Fields& fields, M& message) {
       fields.list(message.gradients, "parts", [&](auto& part) {
         fields.field(part.sums);
         fields.field(part.occurrences);
-        fields.field(part.sent);
+        fields.field(part.sent_rows);
       });
       fields.list(message.flushed, "lists of residuals", [&](auto& list) {
         fields.field(list.table);
@@ -120,7 +121,7 @@ void each_field(Fields& fields, M& message) {
       fields.field(message.clock);
       fields.field(message.parts);
       sent();
-      fields.list(message.moved, "parts", rows);
+      fields.list(message.moved_sent, "parts", rows);
       forwards();
       return routes();
     case MessageKind::kLateFetch:
@@ -180,7 +181,8 @@ Message decode(std::string_view bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kWhereReply)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kWhereReply))
+    throw comm::SerializationError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
   FieldReader fields(reader);
   each_field(fields, message);
@@ -190,12 +192,12 @@ Message decode(std::string_view bytes) {
 
 void check_fields(Message const& message) {
   auto const require = [](bool fine, char const* what) {
-    if (!fine) throw comm::WireError(what);
+    if (!fine) throw comm::SerializationError(what);
   };
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message announces more sections than a batch can have parts");
   require(message.sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
-  require(message.moved.size() <= kPartsMax, "a message moves rows of more sections than a batch can have parts");
+  require(message.moved_sent.size() <= kPartsMax, "a message moves rows of more sections than a batch can have parts");
   require(message.flushed.size() <= kPartsMax, "a message has too many lists of residuals");
   for (auto const& flushed : message.flushed) {
     require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
@@ -232,8 +234,6 @@ void check_fields(Message const& message) {
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
   return static_cast<std::uint64_t>(section) << 56 | (part & 0xFFF) << 44 | (number & (kIdEnd - 1));
 }
-
-std::uint64_t with_part(std::uint64_t tag, std::uint64_t part) { return tag | (part & 0xFFF) << 44; }
 
 std::uint64_t tag_of_moved_rows(Clock step) {
   return tag(Section::kValues, static_cast<std::uint64_t>(number(step)), 1);

@@ -50,7 +50,7 @@ struct IntentPart {
 
 // A batch that the sender announces to the home of its keys. The owner of the rows sends their values, and receives
 // their gradients, in the order of the encoded keys, so these messages have no keys. If rows share scales
-// (cache/wire/row_format.hpp), the order is the ascending order of the keys instead.
+// (cache/wire/row_coder.hpp), the order is the ascending order of the keys instead.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;
@@ -89,7 +89,7 @@ struct Route {
 // The gradient sections of a part of a batch: bytes of the sums; bytes of the occurrence counts, 0 for tables without
 // admission; and the number of sent rows, 0 for tables without gradient compression.
 struct GradientBytes {
-  std::uint64_t sums = 0, occurrences = 0, sent = 0;
+  std::uint64_t sums = 0, occurrences = 0, sent_rows = 0;
   bool operator==(GradientBytes const&) const = default;
 };
 
@@ -120,8 +120,9 @@ struct Message {
   std::uint64_t parts = 0;               // kRefreshPhase: number of parts of the list of rows whose values follow
   // kRefreshPhase, kLateFetchReply: number of rows in each value section; empty: every section has all rows
   std::vector<std::uint64_t> sent;
-  // kRefreshPhase: number of rows that exist in each part of the rows that move to the receiver; empty: none move
-  std::vector<std::uint64_t> moved;
+  // kRefreshPhase: of the rows that move to the receiver, the number of those that are sent, by part: rows that exist
+  // or wait for admission; empty: none move
+  std::vector<std::uint64_t> moved_sent;
   std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
   std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
   std::uint64_t key_bytes = 0;    // of the keys of all intents or forwards, in the format of cache/wire/key_coding.hpp
@@ -135,9 +136,9 @@ struct Message {
 
 // Returns the bytes of a message.
 std::string encode(Message const& message);
-// Returns the message that encode() has encoded. Throws comm::WireError for other bytes.
+// Returns the message that encode() has encoded. Throws comm::SerializationError for other bytes.
 Message decode(std::string_view bytes);
-// Throws comm::WireError if a message has a number out of its range.
+// Throws comm::SerializationError if a message has a number out of its range.
 void check_fields(Message const& message);
 
 // Maximum number of steps by which an announced batch may be ahead of the owner's step. A rank announces at most half
@@ -175,7 +176,5 @@ Section section_of(std::uint64_t tag);
 // The tag of the rows that move to a rank with a step.
 std::uint64_t tag_of_moved_rows(Clock step);
 bool is_of_moved_rows(std::uint64_t tag);
-// Returns the tag of another part of the same section. REQUIRES: `tag` is that of part 0.
-std::uint64_t with_part(std::uint64_t tag, std::uint64_t part);
 
 }  // namespace gpups::cache

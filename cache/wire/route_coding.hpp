@@ -25,7 +25,7 @@ std::uint64_t encode_route(std::span<Rank const> owners, std::span<Rank const> e
                            std::vector<std::uint8_t>& wire);
 
 // Decodes the owners of a part, and removes them from the front of `wire`. others: the number of rows that have another
-// owner than expected. Throws comm::WireError for invalid bytes, and for owners that are not below `ranks`.
+// owner than expected. Throws comm::SerializationError for invalid bytes, and for owners that are not below `ranks`.
 std::vector<Rank> decode_route(std::string_view& wire, std::span<Rank const> expected, std::uint64_t others, int ranks);
 
 }  // namespace gpups::cache

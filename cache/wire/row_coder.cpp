@@ -4,9 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cache/wire/no_bad_row.hpp"
 #include "cache/wire/received_sums.hpp"
-#include "cache/wire/row_format.hpp"
 #include "kernels/base/assert.hpp"
 #include "kernels/codec/quantize_rows.hpp"
 #include "kernels/codec/quantize_sums.hpp"
@@ -78,7 +76,7 @@ kernels::PackedBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int
   auto const numbers = folded.view().flat().slice(0, folds ? n * width_ : 0);
   if (folds) kernels::extract_sums(stream, {.rows = rows, .words = numbers});
   auto const codes = all.memory.view().slice(head, size - head);
-  auto const bad_row = no_bad_row(stream);  // not read: wait_encode() requires numbers in range
+  auto const bad_row = make_bad_row(stream);  // not read: wait_encode() requires numbers in range
   kernels::quantize_sums(stream, {.sums = {},
                                   .residual = folds ? folded.view() : rows,
                                   .encoded = kernels::encoded_rows(codes, format_, coded.rows, coded.columns),
@@ -116,7 +114,7 @@ bool RowCoder::wait_add_packed(Stream& stream, View<std::uint8_t const> from, st
   kernels::PackedRows const rows{from, n, width_};
   Array<std::uint64_t> const starts(stream.device(), kernels::packed_blocks(n) + 1);
   if (!kernels::wait_find_packed_rows(stream, rows, starts)) return false;
-  auto const bad_row = no_bad_row(stream);
+  auto const bad_row = make_bad_row(stream);
   kernels::add_packed_sums(stream, {.rows = rows, .starts = starts, .slots = slots, .into = into, .bad_row = bad_row});
   return to_host(stream, bad_row.view())[0] == kernels::kNoRow;
 }

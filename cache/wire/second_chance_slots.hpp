@@ -3,12 +3,15 @@
 // message is needed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "gpups/types.hpp"
+#include "kernels/base/assert.hpp"
 
 namespace gpups::cache {
 
@@ -47,5 +50,46 @@ class SecondChanceSlots {
   std::vector<std::uint8_t> referenced_;  // (filled), 1: used again since the hand passed it
   std::size_t hand_ = 0;
 };
+
+// Maximum number of slots that the hand examines for a new key. If none of them can be replaced, the key gets no slot.
+inline constexpr int kSlotLooks = 8;
+
+inline void SecondChanceSlots::touch(std::span<std::uint32_t const> slots, Clock step) {
+  for (std::uint32_t const slot : slots) {
+    GPUPS_ASSERT(slot < filled());
+    last_step_[slot] = std::max(last_step_[slot], number(step));
+    referenced_[slot] = 1;
+  }
+}
+
+inline std::uint32_t SecondChanceSlots::find_victim(Clock now) {
+  for (int look = 0; look < kSlotLooks; ++look) {
+    std::size_t const slot = hand_;
+    hand_ = slot + 1 < filled() ? slot + 1 : 0;
+    if (last_step_[slot] >= number(now)) continue;
+    if (referenced_[slot] == 0) return static_cast<std::uint32_t>(slot);
+    referenced_[slot] = 0;
+  }
+  return kNoSlot;
+}
+
+inline std::vector<std::uint32_t> SecondChanceSlots::allocate(std::size_t count, Clock step, Clock now) {
+  std::size_t const fresh = std::min(count, capacity_ - filled());
+  std::vector<std::uint32_t> allocated;
+  for (std::size_t i = fresh; i < count && filled() > 0; ++i) {
+    std::uint32_t const slot = find_victim(now);
+    if (slot == kNoSlot) continue;
+    allocated.push_back(slot);
+    last_step_[slot] = number(step);
+  }
+  std::sort(allocated.begin(), allocated.end(),
+            std::greater<>());  // the order in which kernels::KeyIndex assigns free numbers
+  for (std::size_t i = 0; i < fresh; ++i) {
+    allocated.push_back(static_cast<std::uint32_t>(filled()));
+    last_step_.push_back(number(step));
+    referenced_.push_back(0);
+  }
+  return allocated;
+}
 
 }  // namespace gpups::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/join_steps.hpp"
+#include "comm/bootstrap/join.hpp"
 
 #include <poll.h>
 
@@ -9,13 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {
@@ -163,7 +162,7 @@ class BootstrapClient {
     try {
       start = decode_start(body);
       keys = decrypt_keys(connection.key(), start.keys);
-    } catch (WireError const&) {
+    } catch (SerializationError const&) {
       throw_server_lost("it sent an invalid message");
     }
     if (!matches(start, rank_info_of(request_)) || keys.size() != start.members.size())

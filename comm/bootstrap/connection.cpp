@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/connection.hpp"
 
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -8,12 +9,14 @@
 #include <system_error>
 #include <vector>
 
-#include "comm/bootstrap/hmac.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
+#include "comm/bootstrap/authentication.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {
+
+constexpr std::string_view kMagic = "gpupsjob";
 
 constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(FrameKind);
 constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;  // put() fails above that
@@ -26,6 +29,25 @@ std::string ended_by(int error) {
 }
 
 }  // namespace
+
+std::string make_handshake(std::uint32_t protocol) {
+  Writer writer;
+  writer.put<std::uint32_t>(protocol);
+  return std::string(kMagic) + writer.take() + random_bytes(kHandshakeBytes - kMagic.size() - sizeof protocol);
+}
+
+std::string handshake_error(std::string_view incoming) {
+  std::string_view const magic = incoming.substr(0, kMagic.size());
+  if (magic != kMagic.substr(0, magic.size())) return "it is not a gpups process";
+  if (incoming.size() < kMagic.size() + sizeof kJoinProtocol) return {};
+  auto const protocol = Reader(incoming.substr(kMagic.size())).get<std::uint32_t>();
+  if (protocol == kJoinProtocol) return {};
+  return fmt::format("it runs another version of gpups: its join protocol is {}, not {}", protocol, kJoinProtocol);
+}
+
+std::string session_key(std::string_view token, std::string_view client_handshake, std::string_view server_handshake) {
+  return hmac(token, std::string("gpups session").append(client_handshake).append(server_handshake));
+}
 
 void Connection::end_sending() {
   if (socket_.is_open()) (void)shutdown(socket_.fd(), SHUT_WR);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bootstrap connection with authenticated frames: without the session key, frames cannot be forged, changed,
-// repeated, dropped or reordered unnoticed.
+// A bootstrap connection: its handshake, and its authenticated frames. Without the session key, frames cannot be
+// forged, changed, repeated, dropped or reordered unnoticed. No function blocks.
 //
-// A frame: 32-bit length of the body, 8-bit kind, body, HMAC over direction, sequence number, kind and body. No
-// function blocks.
+// The handshake, in plain text: a magic string, the protocol version and a nonce. A frame: 32-bit length of the body,
+// 8-bit kind, body, HMAC over direction, sequence number, kind and body.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,20 @@
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
+
+inline constexpr std::uint32_t kJoinProtocol = 2;
+inline constexpr std::size_t kHandshakeBytes = 8 + 4 + 32;
+
+// Returns a handshake with a new nonce.
+std::string make_handshake(std::uint32_t protocol = kJoinProtocol);
+
+// Returns why the bytes received so far are not a valid handshake, without naming the sender; empty if they may still
+// become one, or, from kHandshakeBytes on, if they are one.
+std::string handshake_error(std::string_view incoming);
+
+// Returns the key that authenticates the frames of one connection. It can be computed only with the token, and differs
+// for each connection.
+std::string session_key(std::string_view token, std::string_view client_handshake, std::string_view server_handshake);
 
 // The values are part of the protocol.
 enum class FrameKind : std::uint8_t {

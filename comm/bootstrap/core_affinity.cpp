@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 

@@ -13,11 +13,11 @@
 #include <thread>
 #include <utility>
 
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "comm/bootstrap/socket.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {

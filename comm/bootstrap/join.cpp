@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/join.hpp"
 
-#include "comm/bootstrap/hmac.hpp"
-#include "comm/bootstrap/join_steps.hpp"
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "comm/bootstrap/authentication.hpp"
 #include "comm/bootstrap/pmix.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {
+
+constexpr double kUnknownNameRetry_s = 10;
+
+std::vector<SocketAddress> wait_resolve_names(LaunchEnvironment const& launch, TimePoint deadline) {
+  TimePoint const until = std::min(deadline, after(now(), kUnknownNameRetry_s));
+  for (;;) {
+    std::vector<SocketAddress> endpoints;
+    std::string unknown;
+    for (std::string const& host : launch.hosts) {
+      Resolved const resolved = wait_resolve(host, launch.port);
+      endpoints.insert(endpoints.end(), resolved.endpoints.begin(), resolved.endpoints.end());
+      if (!resolved.error.empty()) unknown = resolved.error;
+    }
+    if (!endpoints.empty()) return endpoints;
+    GPUPS_REQUIRE(
+        now() < until,
+        "the host name of rank 0, {}, cannot be resolved ({}): correct MASTER_ADDR, or set it to a numeric address",
+        fmt::join(launch.hosts, ", "), unknown.empty() ? "no host name is set" : unknown);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
 
 constexpr std::size_t kTokenBytes = 32;
 
@@ -42,6 +68,30 @@ JoinResult wait_pmix(JoinRequest request) {
 }
 
 }  // namespace
+
+std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& launch, TimePoint deadline) {
+  std::vector<SocketAddress> endpoints = wait_resolve_names(launch, deadline);
+  if (!launch.token.empty()) return endpoints;
+  for (SocketAddress const& endpoint : endpoints) {
+    GPUPS_REQUIRE(!endpoint.is_any(),
+                  "MASTER_ADDR is {} (it stands for all addresses and is not the address of a machine): set it to the "
+                  "host of rank 0, or to 127.0.0.1 if all ranks are on one machine",
+                  endpoint.address());
+  }
+  // Without a token rank 0 listens on the loopback interface only, whichever of its names this machine has in
+  // MASTER_ADDR.
+  std::vector<std::string> const own = local_addresses();
+  bool const is_here = std::any_of(endpoints.begin(), endpoints.end(), [&](SocketAddress const& endpoint) {
+    return endpoint.is_loopback() || std::find(own.begin(), own.end(), endpoint.address()) != own.end();
+  });
+  GPUPS_REQUIRE(is_here,
+                "rank 0 is on another machine, at {}, and there is no token (any process in the network could join the "
+                "job): put the same token for all ranks into a file, and set GPUPS_TOKEN_FILE to its path",
+                endpoints.front().text());
+  std::vector<SocketAddress> here = wait_resolve("127.0.0.1", launch.port).endpoints;
+  for (SocketAddress const& endpoint : wait_resolve("::1", launch.port).endpoints) here.push_back(endpoint);
+  return here;
+}
 
 JoinResult wait_join(JoinRequest const& request) {
   GPUPS_ASSERT(request.launch.kind != LaunchEnvironment::Kind::kAlone);

@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "comm/bootstrap/authentication.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
-#include "comm/bootstrap/keyed_hash.hpp"
 #include "comm/bootstrap/launch.hpp"
+#include "comm/bootstrap/socket.hpp"
 
 namespace gpups::comm {
 
@@ -60,5 +61,20 @@ struct JoinResult {
 // token differs from that of rank 0, or if the listener at the address is not rank 0. If a process with a wrong token
 // or a foreign process connects, rank 0 prints that to standard error and keeps waiting.
 JoinResult wait_join(JoinRequest const& request);
+
+// -- the steps of wait_join() --
+
+// Returns the addresses at which rank 0 may listen, best first. Retries an unknown host name for some seconds, because
+// the container of that name may still be starting. Throws Error if no name can be resolved, and if there is no token
+// and none of the addresses belongs to this machine.
+std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& launch, TimePoint deadline);
+
+// Blocks until all ranks have connected to the listener and match, or the job is rejected. Throws as wait_join().
+// REQUIRES: this is rank 0.
+JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener);
+
+// Blocks until rank 0, at one of launch.hosts, has started the job or rejected it. Throws as wait_join().
+// REQUIRES: this is not rank 0.
+JoinResult wait_join_bootstrap(JoinRequest const& request);
 
 }  // namespace gpups::comm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/membership.hpp"
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/assert.hpp"
 
 namespace gpups::comm {

@@ -20,7 +20,7 @@ struct MembershipUpdate {
   std::string why{};
 };
 std::string encode(MembershipUpdate const& update);
-MembershipUpdate decode_membership_update(std::string_view body);  // throws WireError
+MembershipUpdate decode_membership_update(std::string_view body);  // throws SerializationError
 
 // Keeps the state of every rank, and computes the events to report from the updates.
 class Membership {

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "comm/bootstrap/hmac.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
+#include "comm/bootstrap/authentication.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -49,7 +49,7 @@ std::string encrypt_keys(std::string_view session_key, std::vector<HashKey> cons
 
 std::vector<HashKey> decrypt_keys(std::string_view session_key, std::string_view ciphertext) {
   if (ciphertext.empty() || ciphertext.size() % sizeof(HashKey) != 0) {
-    throw WireError(
+    throw SerializationError(
         "a list of pair keys has a wrong size (ranks could not authenticate each other): run the same build on all "
         "ranks");
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/bootstrap/keyed_hash.hpp"
+#include "comm/bootstrap/authentication.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {
@@ -22,7 +22,7 @@ std::vector<HashKey> pair_keys(HashKey const& all, Rank rank, std::size_t ranks)
 
 // Encrypts keys so that they cannot be read without the session key. Use a session key for one list only.
 std::string encrypt_keys(std::string_view session_key, std::vector<HashKey> const& keys);
-// The inverse of encrypt_keys(). Throws WireError if the text is no list of keys.
+// The inverse of encrypt_keys(). Throws SerializationError if the text is no list of keys.
 std::vector<HashKey> decrypt_keys(std::string_view session_key, std::string_view ciphertext);
 
 }  // namespace gpups::comm

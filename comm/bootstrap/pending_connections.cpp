@@ -7,8 +7,8 @@
 #include <iterator>
 #include <utility>
 
-#include "comm/bootstrap/handshake.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
+#include "comm/bootstrap/connection.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -92,7 +92,7 @@ PendingConnections::Outcome PendingConnections::progress(PendingConnection& pend
         return Outcome::kAuthenticated;
       }
     }
-  } catch (WireError const&) {
+  } catch (SerializationError const&) {
     return rejected("its first message cannot be decoded", "run the same build on all ranks");
   } catch (FrameError const&) {
     connection.put(FrameKind::kWrongToken, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/pmix.hpp"
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/base/check.hpp"
 

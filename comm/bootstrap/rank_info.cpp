@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 
 namespace gpups::comm {
 namespace {

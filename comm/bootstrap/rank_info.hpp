@@ -24,7 +24,7 @@ struct RankInfo {
 };
 RankInfo rank_info_of(JoinRequest const& request);
 std::string encode(RankInfo const& info);
-RankInfo decode_rank_info(std::string_view body);  // throws WireError
+RankInfo decode_rank_info(std::string_view body);  // throws SerializationError
 
 // Returns text such as "process 12 on host a".
 std::string describe(ProcessInfo const& member);
@@ -41,7 +41,7 @@ struct StartMessage {
   std::string broadcast_data{};
 };
 std::string encode(StartMessage const& start);
-StartMessage decode_start(std::string_view body);  // throws WireError
+StartMessage decode_start(std::string_view body);  // throws SerializationError
 // Returns whether `start` fits `mine`: it has as many ranks, and its entry for this rank equals what this rank has
 // sent.
 bool matches(StartMessage const& start, RankInfo const& mine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/join_steps.hpp"
+#include "comm/bootstrap/join.hpp"
 
 #include <fmt/ranges.h>
 
@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "comm/bootstrap/authentication.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
-#include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/pending_connections.hpp"
 #include "kernels/base/check.hpp"

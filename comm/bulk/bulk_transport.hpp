@@ -9,17 +9,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/transport/transport.hpp"
+#include "comm/ucx/active_messages.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {
-
-// Larger transfers use the rendezvous protocol.
-inline constexpr std::size_t kEagerBytesMax = std::size_t{64} << 10;
 
 // Identifies a transfer or an allreduce of this rank.
 enum class Transfer : std::uint64_t {};
@@ -78,5 +78,20 @@ inline std::string size_mismatch(Rank from, std::size_t sent, Rank to, std::size
       "configuration on all ranks",
       number(from), sent, number(to), expected);
 }
+
+// Creates the transports of ranks that are threads of one process, in rank order. The receiver copies from the memory
+// of the sender, on its own stream, whatever the two devices are. network: carries the announcements of transfers and
+// the answers to them; null: they arrive at once.
+std::vector<std::unique_ptr<BulkTransport>> make_local_bulk_transports(int ranks,
+                                                                       std::shared_ptr<LocalNetwork> network = nullptr);
+
+class DeviceFabric;
+
+// Creates the transport of a rank that is a process. Transfers of at most kEagerBytesMax bytes use the eager protocol,
+// larger ones the rendezvous protocol. Memory of a GPU is sent through the fabric if both ranks have one, directly if
+// UCX can access the GPU, and through staging otherwise. fabric: connects the GPUs of all ranks and sums over them;
+// null: there is none.
+std::unique_ptr<BulkTransport> make_ucx_bulk_transport(std::shared_ptr<ActiveMessages> ucx,
+                                                       std::shared_ptr<DeviceFabric> fabric = nullptr);
 
 }  // namespace gpups::comm

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "comm/progress/deadline.hpp"
+#include "comm/base/deadline.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 
 #include <utility>
 
@@ -26,7 +26,7 @@ class Local final : public BulkTransport {
                                                                .device = stream.device(),
                                                                .bytes = bytes});
     matcher_->offer(offer);
-    deliver_later(to, *offer, [matcher = matcher_, offer] { matcher->arrive(offer); });
+    deliver_later(to, [matcher = matcher_, offer] { matcher->arrive(offer); });
     return offer->number;
   }
 
@@ -47,10 +47,10 @@ class Local final : public BulkTransport {
     matcher_->check(rank_);
     TransferMatcher::MoveResult const result = matcher_->move(rank_);
     for (auto const& offer : result.done) {
-      deliver_later(offer->from, *offer, [matcher = matcher_, offer] { matcher->sent(*offer); });
+      deliver_later(offer->from, [matcher = matcher_, offer] { matcher->sent(*offer); });
     }
     for (auto const& offer : result.rejected) {
-      deliver_later(offer->from, *offer, [matcher = matcher_, offer] { matcher->rejected(*offer); });
+      deliver_later(offer->from, [matcher = matcher_, offer] { matcher->rejected(*offer); });
     }
     matcher_->check(rank_);
     return result.any;
@@ -64,10 +64,9 @@ class Local final : public BulkTransport {
   Transfer next() { return Transfer{++transfers_}; }
 
   template <class Arrive>
-  void deliver_later(Rank to, PostedSend const& offer, Arrive arrive) {
+  void deliver_later(Rank to, Arrive arrive) {
     if (network_) {
-      network_->deliver_later(LocalNetwork::Order::kFree, rank_, to, offer.tag ^ (offer.bytes << 32),
-                              std::move(arrive));
+      network_->deliver_later(LocalNetwork::Order::kFree, rank_, to, std::move(arrive));
     } else {
       arrive();
     }

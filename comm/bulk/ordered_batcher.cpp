@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/serialization.hpp"
 #include "comm/bulk/flow_control.hpp"
-#include "comm/wire.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -29,7 +29,7 @@ OrderedBatcher::TransferBatch decode(std::string_view body) {
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
     auto const kind = reader.get<std::uint8_t>();
     if (kind > static_cast<std::uint8_t>(OrderedBatcher::Kind::kSum))
-      throw WireError("a batch has an operation of an unknown kind");
+      throw SerializationError("a batch has an operation of an unknown kind");
     auto const peer = reader.get<Rank>();
     batch.push_back({static_cast<OrderedBatcher::Kind>(kind), peer, reader.get<std::uint64_t>()});
   }
@@ -170,7 +170,7 @@ void OrderedBatcher::on_batch(AmHeader const& header, std::string_view body) {
     bool const is_possible = header.from == Rank{0} && header.number >= batches_started_ &&
                              header.number - batches_started_ < kHeadersAheadMax;
     if (is_possible && announced_batches_.emplace(header.number, decode(body)).second) return;
-  } catch (WireError const&) {
+  } catch (SerializationError const&) {
   }
   report_peer_error_(header.from, "it sent an invalid batch");
 }

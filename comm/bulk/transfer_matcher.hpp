@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/wakeup.hpp"
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -12,12 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/peer_error.hpp"
+#include "comm/base/wakeup.hpp"
 #include "comm/bulk/flow_control.hpp"
 #include "comm/bulk/rendezvous.hpp"
-#include "comm/bulk/staging.hpp"
-#include "comm/bulk/unexpected_arrivals.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
@@ -50,7 +50,7 @@ void CollectiveChannel::received(Rank from, std::string_view body) {
   CollectiveMessage message;
   try {
     message = decode_collective(body);
-  } catch (WireError const& error) {
+  } catch (SerializationError const& error) {
     throw PeerError(from, fmt::format("rank {} sent an invalid message: {} (none of its messages can be trusted): "
                                       "check that all ranks run the same version",
                                       number(from), error.what()));

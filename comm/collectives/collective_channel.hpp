@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/collectives/collective_transport.hpp"
+#include "comm/collectives/collective_op.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/selection/selector.hpp"
 #include "comm/progress/progress_engine.hpp"
@@ -67,7 +67,7 @@ struct CollectiveMessage {
   std::string_view header;     // an encoded CollectiveHeader
 };
 std::string encode(CollectiveMessage const& message);
-// The result refers to `body`. Throws WireError if `body` is not such a message.
+// The result refers to `body`. Throws SerializationError if `body` is not such a message.
 CollectiveMessage decode_collective(std::string_view body);
 // Returns the tag of a bulk transfer of a collective. It has only the low bits of the sequence number: collectives that
 // are in flight together have close numbers.

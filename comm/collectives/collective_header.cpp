@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/collective_header.hpp"
 
+#include <fmt/core.h>
+
 #include <utility>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 
 namespace gpups::comm {
 namespace {
+
+char const* elements_of(CollectiveKind operation) {
+  switch (operation) {
+    case CollectiveKind::kSumIntegers:
+      return "integers";
+    case CollectiveKind::kSumFloats:
+      return "floats";
+    case CollectiveKind::kSumTopK:
+      return "elements of gradients";
+    default:
+      return "sparse floats";
+  }
+}
 
 constexpr std::uint8_t kHasSignature = 1, kHasItem = 2;
 constexpr std::size_t kNumbersBytesMax = 1 + (1 + 8 + 8) + (8 + 8 + 8);
@@ -14,12 +29,14 @@ constexpr std::size_t kNumbersBytesMax = 1 + (1 + 8 + 8) + (8 + 8 + 8);
 Signature signature_in(Reader& reader) {
   Signature signature;
   auto const operation = reader.get<std::uint8_t>();
-  if (operation >= kCollectiveKinds) throw WireError("a collective of unknown kind");
+  if (operation >= kCollectiveKinds) throw SerializationError("a collective of unknown kind");
   signature.operation = static_cast<CollectiveKind>(operation);
   signature.elements = reader.get<std::uint64_t>();
-  if (signature.elements > kSumElementsMax) throw WireError("the array of a collective has more than 2^32 elements");
+  if (signature.elements > kSumElementsMax)
+    throw SerializationError("the array of a collective has more than 2^32 elements");
   signature.how = std::string(reader.get_text());
-  if (signature.how.size() > kHowBytesMax) throw WireError("the name of the algorithm of a collective is too long");
+  if (signature.how.size() > kHowBytesMax)
+    throw SerializationError("the name of the algorithm of a collective is too long");
   return signature;
 }
 
@@ -28,11 +45,20 @@ CollectiveHeader::MessagePart item_in(Reader& reader) {
   message.bytes = std::string(reader.get_text());
   bool const is_inline = message.bytes.size() == message.size && message.size <= kInlineBytesMax;
   if (!is_inline && !message.bytes.empty())
-    throw WireError("a message of a collective does not have the size in its header");
+    throw SerializationError("a message of a collective does not have the size in its header");
   return message;
 }
 
 }  // namespace
+
+char const* name_of(CollectiveKind operation) {
+  return operation == CollectiveKind::kScatterSparse ? "reduce-scatter" : "allreduce";
+}
+
+std::string describe(Signature const& signature) {
+  return fmt::format("sums {} {}{}{}", signature.elements, elements_of(signature.operation),
+                     signature.how.empty() ? "" : " by ", signature.how);
+}
 
 bool fits_eager(int ranks, std::size_t bytes) {
   constexpr std::size_t kSentMax = std::size_t{16} << 10;  // bytes that a rank sends to all others together
@@ -62,7 +88,7 @@ CollectiveHeader decode_header(std::string_view bytes) {
   CollectiveHeader header;
   auto const has = reader.get<std::uint8_t>();
   if (has == 0 || has > (kHasSignature | kHasItem))
-    throw WireError("a header of a collective has no content or unknown content");
+    throw SerializationError("a header of a collective has no content or unknown content");
   if ((has & kHasSignature) != 0) header.signature = signature_in(reader);
   if ((has & kHasItem) != 0) header.message = item_in(reader);
   reader.end();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/memory_scope.hpp"

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "comm/peer_lost.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
@@ -42,7 +42,7 @@ std::size_t Collectives::on_header(Rank from, std::uint64_t sequence_number, std
   CollectiveHeader header;
   try {
     header = decode_header(text);
-  } catch (WireError const& error) {
+  } catch (SerializationError const& error) {
     throw PeerError(from, fmt::format("rank {} sent an invalid header of a collective: {} (none of its messages can be "
                                       "trusted): check that all ranks run the same version",
                                       number(from), error.what()));

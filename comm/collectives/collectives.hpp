@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "comm/collectives/collective_op.hpp"
-#include "comm/collectives/collective_transport.hpp"
 #include "comm/progress/channel.hpp"
 
 namespace gpups::comm {

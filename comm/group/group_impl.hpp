@@ -8,11 +8,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/bulk/bulk_transport.hpp"
 #include "comm/collectives/collective_channel.hpp"
-#include "comm/group/collective_device.hpp"
-#include "comm/group/inflight_collectives.hpp"
+#include "comm/group/collective_resources.hpp"
 #include "comm/progress/progress_driver.hpp"
 #include "comm/progress/progress_engine.hpp"
 #include "comm/transport/transport.hpp"
@@ -74,3 +74,19 @@ struct Group::Impl {
 };
 
 }  // namespace gpups
+
+namespace gpups::comm {
+
+struct JoinResult;
+class UcxWorker;
+
+// Returns the implementations of a group of `ranks`, by rank. network: null, or that of a simulation. Throws Error if
+// the number is out of range.
+std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
+    int ranks, std::shared_ptr<LocalNetwork> const& network,
+    std::function<std::unique_ptr<ProgressDriver>(Rank)> const& make_driver);
+
+// Connects this process to all ranks that have joined. Blocks. Throws Error, or PeerError if a rank is lost meanwhile.
+std::shared_ptr<Group::Impl> make_process_group(Rank me, std::unique_ptr<UcxWorker> ucx, JoinResult joined);
+
+}  // namespace gpups::comm

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <string>
 
+#include "comm/base/host_name.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/host_name.hpp"
 #include "comm/bootstrap/join.hpp"
 #include "comm/bootstrap/launch.hpp"
 #include "comm/group/group_impl.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/base/check.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/group/process_group.hpp"
 #include "comm/ucx/header_mac.hpp"
+#include "comm/ucx/worker.hpp"
 #endif
 
 namespace gpups {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/process_group.hpp"
+#include "comm/group/group_impl.hpp"
 
 #include <fmt/core.h>
 
@@ -10,15 +10,16 @@
 #include <optional>
 #include <utility>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
 #include "comm/bootstrap/failure_detector.hpp"
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bootstrap/join.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 #include "comm/nccl/connect.hpp"
-#include "comm/peer_lost.hpp"
-#include "comm/progress/threaded_driver.hpp"
-#include "comm/transport/all_transports.hpp"
+#include "comm/progress/progress_driver.hpp"
 #include "comm/transport/control_channel.hpp"
-#include "comm/transport/replaying_transport.hpp"
+#include "comm/transport/transport.hpp"
+#include "comm/ucx/worker.hpp"
 
 namespace gpups::comm {
 namespace {

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <thread>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/group/group_impl.hpp"
-#include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 

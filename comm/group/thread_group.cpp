@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/thread_group.hpp"
+#include "comm/group/group_impl.hpp"
 
 #include <utility>
 
+#include "comm/base/host_name.hpp"
+#include "comm/base/wakeup.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/host_name.hpp"
-#include "comm/bulk/all_bulk_transports.hpp"
-#include "comm/progress/threaded_driver.hpp"
-#include "comm/progress/wakeup_event.hpp"
-#include "comm/sim/progress_driver.hpp"
-#include "comm/transport/all_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
+#include "comm/progress/progress_driver.hpp"
+#include "comm/sim/simulator.hpp"
+#include "comm/transport/transport.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups {
@@ -47,10 +47,6 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     impls.push_back(std::move(impl));
   }
   return impls;
-}
-
-std::uint64_t event_digest(Group const& group) {
-  return dynamic_cast<SimProgressDriver const&>(*group.impl().driver).simulator().network()->digest();
 }
 
 }  // namespace comm

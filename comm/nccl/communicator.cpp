@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/progress/deadline.hpp"
+#include "comm/base/deadline.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 

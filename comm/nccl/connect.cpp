@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/nccl/connect.hpp"
 
-#include <cstdlib>
+#include <fmt/core.h>
 
-#include "comm/bootstrap/host_name.hpp"
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "comm/base/host_name.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
+#include "gpups/error.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 #if GPUPS_HAS_NCCL
@@ -12,6 +20,48 @@
 
 namespace gpups::comm {
 namespace {
+
+FabricOffer read_offer(Rank from, std::string const& bytes) try {
+  Reader reader(bytes);
+  std::string place(reader.get_text());
+  FabricOffer offer{std::move(place), peer_text(reader.get_text())};
+  reader.end();
+  return offer;
+} catch (SerializationError const& error) {
+  throw PeerError(from, fmt::format("the description of the device of rank {} is invalid: {} (the device cannot be "
+                                    "connected): run the same build on all ranks",
+                                    number(from), error.what()));
+}
+
+std::vector<FabricOffer> wait_offers(ControlChannel& channel, FabricOffer const& mine) {
+  Writer writer;
+  writer.put_text(mine.place);
+  writer.put_text(mine.why_not);
+  std::vector<FabricOffer> offers;
+  for (std::string const& bytes : channel.wait_allgather(writer.take())) {
+    offers.push_back(read_offer(Rank{static_cast<std::uint32_t>(offers.size())}, bytes));
+  }
+  return offers;
+}
+
+// Calls the function and returns the text of the Error that it throws; empty if it throws none.
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+    return {};
+  } catch (Error const& error) {
+    return error.what();
+  }
+}
+
+std::string wait_first_error(ControlChannel& channel, std::string const& mine) {
+  auto const all = channel.wait_allgather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty()) return fmt::format("rank {}: {}", rank, peer_text(all[rank]));
+  }
+  return {};
+}
 
 // Creates NCCL fabrics.
 class NcclFactory final : public FabricFactory {
@@ -40,6 +90,38 @@ class NcclFactory final : public FabricFactory {
 };
 
 }  // namespace
+
+std::string fabric_obstacle(std::span<FabricOffer const> offers) {
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    auto const& [place, why_not] = offers[rank];
+    if (place.empty()) return fmt::format("rank {} uses the host", rank);
+    if (!why_not.empty()) return fmt::format("rank {}: {}", rank, why_not);
+    auto const [other, fresh] = ranks.emplace(place, rank);
+    if (!fresh) return fmt::format("ranks {} and {} share a device", other->second, rank);
+  }
+  return {};
+}
+
+NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& factory) {
+  auto const offers = wait_offers(channel, factory.offer());
+  bool const any_device = std::any_of(offers.begin(), offers.end(), [](auto const& o) { return !o.place.empty(); });
+  if (!any_device || offers.size() < 2) return {};
+  NegotiatedFabric agreed;
+  agreed.why_not = fabric_obstacle(offers);
+  if (!agreed.why_not.empty()) return agreed;
+
+  std::string id;
+  agreed.why_not = wait_first_error(channel, channel.rank() == 0 ? error_of([&] { id = factory.make_id(); }) : "");
+  if (!agreed.why_not.empty()) return agreed;
+  id = channel.wait_broadcast(id);
+
+  Rank const me{static_cast<std::uint32_t>(channel.rank())};
+  agreed.why_not =
+      wait_first_error(channel, error_of([&] { agreed.fabric = factory.wait_make(id, me, channel.size()); }));
+  if (!agreed.why_not.empty()) agreed.fabric.reset();
+  return agreed;
+}
 
 FabricOffer nccl_offer(Device device, bool enabled) {
   if (device.is_host()) return {};

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <utility>
 
-#include "comm/bootstrap/host_name.hpp"
+#include "comm/base/host_name.hpp"
+#include "comm/base/serialization.hpp"
 #include "comm/onesided/window.hpp"
-#include "comm/wire.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "comm/peer_lost.hpp"
+#include "comm/base/peer_error.hpp"
 #include "comm/transport/mailbox.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"

@@ -39,7 +39,6 @@ class Messenger {
   void close(ChannelId id);
   // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
-  bool is_closed(ChannelId id) const { return end_of(id).close_sent; }
   // Returns whether all other ranks have closed all channels: they send and receive nothing more.
   bool closed_by_all() const;
 

@@ -7,6 +7,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+
+#include "comm/base/wakeup.hpp"
 
 namespace gpups::comm {
 
@@ -33,5 +36,11 @@ class ProgressDriver {
   // Stops progress: when it returns, `progress` is not running and will not run.
   virtual void stop() = 0;
 };
+
+// Creates the driver for real transports: a thread that waits makes progress, and a communication thread does while no
+// thread waits. Both sleep on a wakeup event while there is nothing to do. cores(): returns the number of cores that
+// the rank has for itself; called by each start(). With one core the communication thread backs off for longer.
+std::unique_ptr<ProgressDriver> make_threaded_driver(
+    std::function<std::unique_ptr<WakeupEvent>()> const& make_wakeup_event, std::function<int()> cores);
 
 }  // namespace gpups::comm

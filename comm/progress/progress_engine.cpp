@@ -5,14 +5,36 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
-#include "comm/only_errors.hpp"
-#include "comm/peer_lost.hpp"
+#include "comm/base/peer_error.hpp"
 #include "gpups/error.hpp"
+#include "kernels/base/check.hpp"
 
 namespace gpups::comm {
 namespace {
+
+// Returns `thrown` itself, except for a std::exception that is no Error: then returns an Error with its text.
+std::exception_ptr only_errors(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (Error const&) {
+    return thrown;
+  } catch (std::bad_alloc const&) {
+    return std::make_exception_ptr(
+        Error("the host is out of memory (this rank cannot continue): use smaller tables or batches, or more ranks "
+              "on more machines"));
+  } catch (std::exception const& bare) {
+    return std::make_exception_ptr(
+        Error(fmt::format("an internal error ended the protocol: {} (the tables of this rank may be wrong): restart "
+                          "from the last checkpoint, and report this error",
+                          bare.what())));
+  } catch (...) {
+    return thrown;
+  }
+}
 
 constexpr ChannelId kAll[] = {ChannelId::kStore, ChannelId::kCollectives};
 static_assert(std::size(kAll) == kChannels);

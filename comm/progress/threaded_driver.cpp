@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/progress/threaded_driver.hpp"
+#include "comm/progress/progress_driver.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -23,9 +23,8 @@ std::uint64_t checked_delay_us(Simulation const& options) {
 
 SimNetwork::SimNetwork(Simulation const& options) : delay_us_max_(checked_delay_us(options)), random_(options.seed) {}
 
-void SimNetwork::deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) {
+void SimNetwork::deliver_later(Order order, Rank from, Rank to, std::function<void()> arrive) {
   std::lock_guard lock(mutex_);
-  note(SimEventKind::kSend, digest);
   auto& route = routes_[{from, to, order == Order::kFifo ? 0 : ++packets_}];
   std::uint64_t const arrival_us = now_us_ + random_.below(delay_us_max_ + 1);
   route.push_back({route.empty() ? arrival_us : std::max(arrival_us, route.back().arrival_us), std::move(arrive)});
@@ -44,11 +43,6 @@ void SimNetwork::set_simulated(bool yes) {
   is_simulated_ = yes;
 }
 
-void SimNetwork::advance_to(std::uint64_t time_us) {
-  now_us_ = time_us;
-  note(SimEventKind::kPass, time_us);
-}
-
 std::vector<SimNetwork::SimRoute> SimNetwork::due() const {
   std::vector<SimRoute> due;
   for (auto const& [route, packets] : routes_) {
@@ -59,7 +53,6 @@ std::vector<SimNetwork::SimRoute> SimNetwork::due() const {
 
 void SimNetwork::deliver(SimRoute const& route) {
   std::lock_guard lock(mutex_);
-  note(SimEventKind::kDeliver, kernels::mix(number(route.from)) ^ (number(route.to) + (route.packet_number << 16)));
   auto const found = routes_.find(route);
   Packet const packet = std::move(found->second.front());
   found->second.pop_front();
@@ -74,11 +67,6 @@ std::optional<std::uint64_t> SimNetwork::next_us() const {
     if (arrival_us > now_us_ && (!next || arrival_us < *next)) next = arrival_us;
   }
   return next;
-}
-
-void SimNetwork::note(SimEventKind event, std::uint64_t what) {
-  digest_ =
-      kernels::mix(digest_ + 0x9E3779B97F4A7C15U + kernels::mix(what + (static_cast<std::uint64_t>(event) << 56)));
 }
 
 }  // namespace gpups::comm

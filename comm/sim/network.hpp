@@ -4,17 +4,33 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
 
-#include "comm/sim/random.hpp"
-#include "comm/transport/local_network.hpp"
+#include "comm/transport/transport.hpp"
 #include "gpups/group.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::comm {
+
+// A sequence of random numbers.
+class SimRandom {
+ public:
+  explicit SimRandom(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() { return kernels::mix(state_ += 0x9E3779B97F4A7C15U); }
+  // Returns a number below `n`, which is not 0. Slightly biased.
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+  // Returns true with the given probability.
+  bool chance(double probability) { return static_cast<double>(next() >> 11) < probability * 0x1p53; }
+
+ private:
+  std::uint64_t state_;
+};
 
 // LocalNetwork for simulations.
 class SimNetwork final : public LocalNetwork {
@@ -22,7 +38,7 @@ class SimNetwork final : public LocalNetwork {
   // Throws Error if an option is out of range.
   explicit SimNetwork(Simulation const& options);
 
-  void deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) override;
+  void deliver_later(Order order, Rank from, Rank to, std::function<void()> arrive) override;
   // Outside of a simulated run, advances the time and delivers one packet.
   void poll() override;
 
@@ -33,7 +49,7 @@ class SimNetwork final : public LocalNetwork {
   SimRandom& random() { return random_; }
   std::uint64_t now_us() const { return now_us_; }
   // Sets the simulated time. REQUIRES: it is not before now_us().
-  void advance_to(std::uint64_t time_us);
+  void advance_to(std::uint64_t time_us) { now_us_ = time_us; }
   // A queue of packets: those between two ranks that keep their order, or a single packet.
   struct SimRoute {
     Rank from, to;
@@ -47,12 +63,6 @@ class SimNetwork final : public LocalNetwork {
   // Returns the time of the next packet that is not due yet.
   std::optional<std::uint64_t> next_us() const;
 
-  // Returns a digest of all events, in order.
-  std::uint64_t digest() const { return digest_; }
-  enum class SimEventKind : std::uint8_t { kSend, kDeliver, kPass, kProgress, kResume, kGiveUp };
-  // Adds an event to the digest.
-  void note(SimEventKind event, std::uint64_t what);
-
  private:
   struct Packet {
     std::uint64_t arrival_us;
@@ -65,7 +75,7 @@ class SimNetwork final : public LocalNetwork {
   std::recursive_mutex mutex_;
   bool is_simulated_ = false;
   SimRandom random_;
-  std::uint64_t now_us_ = 0, packets_ = 0, digest_ = 0;
+  std::uint64_t now_us_ = 0, packets_ = 0;
   std::map<SimRoute, std::deque<Packet>> routes_;  // only those with packets
 };
 

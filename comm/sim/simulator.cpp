@@ -8,7 +8,6 @@
 namespace gpups::comm {
 namespace {
 
-using SimEventKind = SimNetwork::SimEventKind;
 constexpr std::size_t kNoRank = ~std::size_t{0};
 
 }  // namespace
@@ -74,13 +73,13 @@ void Simulator::schedule_next() {
     }
     SimChoice const& choice = choices[network_->random().below(choices.size())];
     switch (choice.event) {
-      case SimEventKind::kResume:
+      case EventKind::kResume:
         next = choice.rank;
         break;
-      case SimEventKind::kProgress:
+      case EventKind::kProgress:
         progress(choice.rank);
         break;
-      case SimEventKind::kDeliver:
+      case EventKind::kDeliver:
         network_->deliver(choice.route);
         break;
       default:
@@ -92,7 +91,6 @@ void Simulator::schedule_next() {
   if (next == kNoRank) {
     ranks_entered_ = 0;
   } else {
-    network_->note(SimEventKind::kResume, next);
     rank_states_[next].scheduled.notify_one();
   }
   running_rank_ = next;
@@ -111,11 +109,11 @@ std::vector<Simulator::SimChoice> Simulator::possible_choices() {
       m.state = State::kReady;
       m.condition_met = true;
     }
-    if (m.state == State::kReady) choices.push_back({.event = SimEventKind::kResume, .rank = rank});
-    if (m.progress && m.woken) choices.push_back({.event = SimEventKind::kProgress, .rank = rank});
+    if (m.state == State::kReady) choices.push_back({.event = EventKind::kResume, .rank = rank});
+    if (m.progress && m.woken) choices.push_back({.event = EventKind::kProgress, .rank = rank});
   }
-  for (auto const& route : network_->due()) choices.push_back({.event = SimEventKind::kDeliver, .route = route});
-  if (later_us) choices.push_back({.event = SimEventKind::kPass, .time_us = *later_us});
+  for (auto const& route : network_->due()) choices.push_back({.event = EventKind::kDeliver, .route = route});
+  if (later_us) choices.push_back({.event = EventKind::kPass, .time_us = *later_us});
   return choices;
 }
 
@@ -128,14 +126,11 @@ void Simulator::maybe_stall(SimRank& m) {
 void Simulator::progress(std::size_t rank) {
   SimRank& m = rank_states_[rank];
   m.woken = false;
-  bool const useful = m.progress();
-  network_->note(SimEventKind::kProgress, 2 * rank + (useful ? 1 : 0));
-  if (useful) m.woken = true;
+  if (m.progress()) m.woken = true;
   maybe_stall(m);
 }
 
 void Simulator::end_all_waits() {
-  network_->note(SimEventKind::kGiveUp, 0);
   for (SimRank& m : rank_states_) {
     if (m.state != State::kWaiting) continue;
     m.state = State::kReady;

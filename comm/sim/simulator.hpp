@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "comm/progress/progress_driver.hpp"
 #include "comm/sim/network.hpp"
 
 namespace gpups::comm {
@@ -47,8 +49,9 @@ class Simulator {
     std::condition_variable scheduled;
   };
   // An event that can happen next.
+  enum class EventKind { kResume, kProgress, kDeliver, kPass };
   struct SimChoice {
-    SimNetwork::SimEventKind event;
+    EventKind event;
     std::size_t rank = 0;
     SimNetwork::SimRoute route{};
     std::uint64_t time_us = 0;
@@ -73,6 +76,22 @@ class Simulator {
   std::size_t ranks_entered_ = 0;
   std::size_t running_rank_;
   std::vector<SimRank> rank_states_;
+};
+
+// The progress driver of one rank; forwards to the simulator.
+class SimProgressDriver final : public ProgressDriver {
+ public:
+  SimProgressDriver(Rank rank, std::shared_ptr<Simulator> simulator) : rank_(rank), simulator_(std::move(simulator)) {}
+  ~SimProgressDriver() override { SimProgressDriver::stop(); }
+
+  void start(std::function<bool()> progress) override { simulator_->start(rank_, std::move(progress)); }
+  void wake() override { simulator_->wake(rank_); }
+  bool wait(std::function<bool()> const& done, double) override { return simulator_->wait(rank_, done); }
+  void stop() override { simulator_->stop(rank_); }
+
+ private:
+  Rank const rank_;
+  std::shared_ptr<Simulator> const simulator_;
 };
 
 }  // namespace gpups::comm

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "comm/progress/deadline.hpp"
-#include "comm/wire.hpp"
+#include "comm/base/deadline.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {

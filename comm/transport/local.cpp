@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/transport/all_transports.hpp"
-
-#include <xxhash.h>
+#include "comm/transport/transport.hpp"
 
 #include <utility>
 
@@ -29,7 +27,7 @@ class Local final : public Transport {
   bool send(Rank to, std::string const& body) override {
     GPUPS_ASSERT(number(to) < mailboxes_->size() && body.size() <= kMessageBytesMax);
     if (!mailbox(to).reserve(rank_, body.size())) return false;
-    deliver_later(to, body, [mailboxes = mailboxes_, to, message = TransportMessage{rank_, body}]() mutable {
+    deliver_later(to, [mailboxes = mailboxes_, to, message = TransportMessage{rank_, body}]() mutable {
       (*mailboxes)[number(to)]->deliver(std::move(message));
     });
     return true;
@@ -54,7 +52,7 @@ class Local final : public Transport {
     for (std::uint32_t to = 0; to < mailboxes_->size(); ++to) {
       if (Rank{to} == rank_) continue;
       if (!departure.why().empty()) {
-        deliver_later(Rank{to}, departure.why(), [mailboxes = mailboxes_, to, from = rank_, departure] {
+        deliver_later(Rank{to}, [mailboxes = mailboxes_, to, from = rank_, departure] {
           (*mailboxes)[to]->lost(from, departure);
         });
       } else {
@@ -66,10 +64,9 @@ class Local final : public Transport {
   Mailbox& mine() { return mailbox(rank_); }
 
   template <class Arrive>
-  void deliver_later(Rank to, std::string const& content, Arrive arrive) {
+  void deliver_later(Rank to, Arrive arrive) {
     if (network_) {
-      network_->deliver_later(LocalNetwork::Order::kFifo, rank_, to, XXH3_64bits(content.data(), content.size()),
-                              std::move(arrive));
+      network_->deliver_later(LocalNetwork::Order::kFifo, rank_, to, std::move(arrive));
     } else {
       arrive();
     }

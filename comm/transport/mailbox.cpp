@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "comm/peer_lost.hpp"
+#include "comm/base/peer_error.hpp"
 
 namespace gpups::comm {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/peer_lost.hpp"
-#include "comm/progress/callback.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/wakeup.hpp"
 #include "comm/transport/transport.hpp"
 
 namespace gpups::comm {

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gpups/types.hpp"
 
@@ -45,5 +47,33 @@ class Transport {
   // reason. Only the first call has an effect, except that an error after leave() is still sent. Any thread.
   virtual void fail(Rank at_fault, std::string const& why) = 0;
 };
+
+// The network between ranks of one process, in place of direct delivery: a simulated one that decides when messages
+// arrive. Delivers messages and announcements of bulk data later.
+class LocalNetwork {
+ public:
+  virtual ~LocalNetwork() = default;
+
+  // Calls `arrive` once, later. Deliveries with kFifo between the same two ranks keep their order.
+  enum class Order { kFifo, kFree };
+  virtual void deliver_later(Order order, Rank from, Rank to, std::function<void()> arrive) = 0;
+
+  // A rank checks for arrivals. If no thread advances the simulated time, this call does.
+  virtual void poll() = 0;
+};
+
+// Creates the transports of ranks that are threads of one process, in rank order. Different threads may use and destroy
+// them; a transport that is destroyed before leave() reports its rank as failed. network: carries the messages; null:
+// they arrive at once.
+std::vector<std::unique_ptr<Transport>> make_local_transports(int ranks,
+                                                              std::shared_ptr<LocalNetwork> network = nullptr);
+
+class ActiveMessages;
+class FailureDetector;
+
+// Creates the transport of a rank that is a process. Receivers return credits, so that the number of messages in flight
+// is bounded. failure_detector: reports ranks that are lost; null: only ranks that leave in order are noticed.
+std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<ActiveMessages> ucx,
+                                              std::shared_ptr<FailureDetector> failure_detector);
 
 }  // namespace gpups::comm

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/transport/all_transports.hpp"
-
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <utility>
 
-#include "comm/peer_lost.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/progress/callback.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/wakeup.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 #include "comm/transport/mailbox.hpp"
+#include "comm/transport/transport.hpp"
+#include "comm/ucx/active_messages.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::comm {

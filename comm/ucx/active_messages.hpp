@@ -18,6 +18,9 @@
 
 namespace gpups::comm {
 
+// Larger messages and transfers use the rendezvous protocol.
+inline constexpr std::size_t kEagerBytesMax = std::size_t{64} << 10;
+
 // The kinds of active messages, and the meaning of the fields `number` and `bytes` of their headers.
 enum class AmKind : std::uint32_t {
   kMessage,               // a message of the transport; number counts them

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/bootstrap/keyed_hash.hpp"
+#include "comm/bootstrap/authentication.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "gpups/types.hpp"
 

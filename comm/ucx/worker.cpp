@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/bulk/bulk_transport.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
 

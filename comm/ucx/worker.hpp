@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/progress/wakeup_event.hpp"
+#include "comm/base/wakeup.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "comm/ucx/header_mac.hpp"
 #include "gpups/types.hpp"

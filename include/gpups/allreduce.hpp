@@ -29,7 +29,7 @@ namespace gpups {
 // The rule applies to all numbers that the algorithm sends: terms, and possibly partial sums. For example, the sum of
 // 40,000 on each of two ranks in kHalf is 80,000 with an algorithm that sends only terms, and 65,504 with one that
 // sends the sum.
-enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
+enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kInt8, kInt4, kInt2 };
 // Returns the name of a format, such as "float", "half" or "int8".
 char const* name_of(WireFormat format);
 

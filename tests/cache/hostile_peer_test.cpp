@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/peer_text.hpp"
+#include "comm/base/peer_error.hpp"
 
 namespace gpups::test::hostile_peer_test {
 namespace {

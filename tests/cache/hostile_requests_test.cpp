@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/wire.hpp"
+#include "comm/base/serialization.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/hostile_peer.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -61,7 +61,7 @@ TEST_F(HostileHome, ForwardedKeysTakeNoMemory) {
 }
 
 TEST_F(HostileHome, RejectsRowsThatWereNotToMove) {
-  send_refresh({.moved = {1}});
+  send_refresh({.moved_sent = {1}});
   expect_rejected("sent values for other rows than were announced");
 }
 
@@ -105,7 +105,7 @@ class HostileMover : public HostileHome {
   }
   void pass_rows(std::vector<std::uint64_t> const& moved) {
     Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{1}};
-    message.moved = moved;
+    message.moved_sent = moved;
     peer_.send(message);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows that a home reports as the most used.
-#include "cache/placement/hot_rows.hpp"
+#include "cache/placement/key_uses.hpp"
 
 #include <gtest/gtest.h>
 

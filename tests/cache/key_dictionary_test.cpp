@@ -249,7 +249,7 @@ TEST(KeyDictionary, AnyBytesGiveListOrError) {
       auto const keys = decode_keys(wire, random() % 8, random() % 300);
       EXPECT_LE(keys.known.size() + keys.fresh.size(), bytes.size());
       ++lists;
-    } catch (comm::WireError const&) {
+    } catch (comm::SerializationError const&) {
     }
   }
   EXPECT_GT(lists, 100);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of batches: they depend on the batch alone, for any number of threads, and invalid batches are rejected.
-#include "cache/batch/batch_pattern.hpp"
+#include "cache/batch/prepared_batch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 #include <typeinfo>
 #include <vector>
 
+#include "comm/base/serialization.hpp"
 #include "comm/collectives/allreduce/float_allreduce.hpp"
 #include "comm/collectives/allreduce/integer_allreduce.hpp"
 #include "comm/collectives/collective_header.hpp"
-#include "comm/wire.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/support/memory_communicator.hpp"
@@ -94,7 +94,7 @@ class Sums {
 void read_header(std::string const& bytes) {
   try {
     if (encode(comm::decode_header(bytes)) != bytes) std::abort();
-  } catch (comm::WireError const&) {  // rejected
+  } catch (comm::SerializationError const&) {  // rejected
   }
 }
 

@@ -11,12 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "comm/bootstrap/rank_info.hpp"
-#include "comm/wire.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
 

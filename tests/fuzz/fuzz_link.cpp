@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/transport/all_transports.hpp"
 #include "comm/transport/transport.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"

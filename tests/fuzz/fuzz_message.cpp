@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cache/wire/message.hpp"
+#include "comm/base/peer_error.hpp"
+#include "comm/base/serialization.hpp"
 #include "comm/collectives/collective_channel.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace gpups;
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     } else if (comm::encode(comm::decode_collective(body)) != body) {
       std::abort();
     }
-  } catch (comm::WireError const&) {  // rejected
+  } catch (comm::SerializationError const&) {  // rejected
   }
   return 0;
 }

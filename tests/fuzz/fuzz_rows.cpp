@@ -35,7 +35,7 @@ void decode_lists(Script& script, std::string_view bytes) {
         require(slot == cache::kNoSlot || (slot < capacity && slots.insert(slot).second));
       }
     }
-  } catch (comm::WireError const&) {  // rejected
+  } catch (comm::SerializationError const&) {  // rejected
   }
 }
 

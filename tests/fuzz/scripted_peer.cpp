@@ -95,7 +95,7 @@ void ScriptedPeer::corrupt(Message& message) {
       message.route_bytes = value;
       break;
     case 18:
-      message.moved.push_back(value);
+      message.moved_sent.push_back(value);
       break;
     case 11:
       if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());

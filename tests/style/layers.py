@@ -5,8 +5,8 @@ in the folders that they belong to.
 
     include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
 
-The rooms of kernels, cache and trainer, which are their folders, have an order too: see ROOMS. A folder within a room
-belongs to the room.
+The rooms of kernels, comm, cache and trainer, which are their folders, have an order too: see ROOMS. A folder within a
+room belongs to the room.
 
 usage: layers.py FOLDER    of the repository
 """
@@ -33,6 +33,8 @@ MAY_INCLUDE = {
 ROOMS = {
     "kernels": ("base", "runtime", "rows", "index", "codec", "sparse", "sum", "update", "pool", "score", "dense",
                 "factor", "words"),
+    "comm": ("base", "bootstrap", "ucx", "transport", "bulk", "nccl", "progress", "sim", "onesided", "collectives",
+             "group"),
     "cache": ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store"),
     "trainer": ("base", "input", "dense", "config", "placement", "accounts", "step", "saved", "tasks", "run", "report",
                 "trials", "doctor"),

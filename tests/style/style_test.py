@@ -34,7 +34,7 @@ class Layers(unittest.TestCase):
                 ("include/gpups/a.hpp", '#include "kernels/rows/gather.hpp"\n'),
                 ("include/gpups/a.hpp", "#include <fmt/core.h>\n"),
                 ("include/gpups/a.hpp", "#include <cuda_runtime.h>\n"),
-                ("kernels/a.cu", '#include "comm/wire.hpp"\n'),
+                ("kernels/a.cu", '#include "comm/base/serialization.hpp"\n'),
                 ("kernels/a.cu", "body<<<1, 2>>>(n);\n"),
                 ("comm/a.cpp", '#include "cache/protocol/round.hpp"\n'),
                 ("cache/rows/a.cpp", '#include "cache/protocol/round.hpp"\n'),

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 #include "comm/bulk/device_fabric.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "comm/ucx/local_workers.hpp"

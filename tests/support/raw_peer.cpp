@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "comm/collectives/collective_channel.hpp"
-#include "comm/group/thread_group.hpp"
+#include "comm/group/group_impl.hpp"
 
 namespace gpups::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "comm/base/peer_error.hpp"
 #include "comm/bulk/link_benchmark.hpp"
 #include "comm/group/group_impl.hpp"
-#include "comm/peer_text.hpp"
 #include "comm/transport/control_channel.hpp"
 #include "tools/doctor/compare.hpp"
 #include "tools/standard_streams.hpp"

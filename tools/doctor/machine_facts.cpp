@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string>
 
+#include "comm/base/host_name.hpp"
 #include "comm/bootstrap/core_affinity.hpp"
-#include "comm/bootstrap/host_name.hpp"
 #include "gpups/error.hpp"
 #include "tools/doctor/facts.hpp"
 

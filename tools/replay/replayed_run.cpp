@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cache/placement/directory.hpp"
 #include "cache/placement/key_uses.hpp"
-#include "cache/store/memory_plan.hpp"
+#include "cache/placement/owner_directory.hpp"
+#include "cache/store/checks.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/check.hpp"
 
@@ -34,7 +34,7 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
       auto const without = bytes_of_rows(tables[t].options, rows, 0, ranks);
       of_rank.rows += without;
       of_rank.replicas += bytes_of_rows(tables[t].options, rows, between + of_step, ranks) - without;
-      of_rank.directory += cache::Directory::bytes_for(kept.away[rank]);
+      of_rank.directory += cache::OwnerDirectory::bytes_for(kept.away[rank]);
       of_rank.uses += kept.keys[rank] * cache::KeyUses::kBytesOfKey;
     }
     most.rows = std::max(most.rows, of_rank.rows);

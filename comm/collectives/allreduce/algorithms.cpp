@@ -137,7 +137,7 @@ std::span<AllreduceAlgorithm const> allreduce_algorithms() {
 }
 
 char const* name_of(WireFormat format) {
-  static constexpr char const* kNames[] = {"float", "half", "bfloat", "e4m3", "e5m2", "int8", "int4", "int2"};
+  static constexpr char const* kNames[] = {"float", "half", "bfloat", "int8", "int4", "int2"};
   auto const i = static_cast<std::size_t>(format);
   return i < std::size(kNames) ? kNames[i] : "unknown";
 }

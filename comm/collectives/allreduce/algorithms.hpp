@@ -8,7 +8,6 @@
 
 #include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/selection/link_costs.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
 #include "gpups/allreduce.hpp"
 
 namespace gpups::comm {
@@ -48,8 +47,7 @@ struct Algorithm {
 std::span<Algorithm const> algorithms();
 
 inline constexpr WireFormat kNumberFormats[] = {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16,
-                                                WireFormat::kE4M3,  WireFormat::kE5M2, WireFormat::kInt8,
-                                                WireFormat::kInt4,  WireFormat::kInt2};
+                                                WireFormat::kInt8,  WireFormat::kInt4, WireFormat::kInt2};
 
 // Returns the options with "auto" replaced by the algorithm in the environment variable GPUPS_ALLREDUCE_ALGORITHM; the
 // format becomes float if that algorithm does not support it. Returns them unchanged if the variable is not set or is

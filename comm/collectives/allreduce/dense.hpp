@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum dense arrays of floats. Each except allreduce_by_fabric() adds in an order that depends only on
-// ranks and sizes, so every rank gets equal bits in every run. When an algorithm has ended, it no longer uses the
-// arrays.
+// Algorithms that sum dense arrays of floats, and the inputs of all algorithms. Each except allreduce_by_fabric() adds
+// in an order that depends only on ranks and sizes, so every rank gets equal bits in every run. When an algorithm has
+// ended, it no longer uses the arrays.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "comm/collectives/co_task.hpp"
@@ -42,5 +43,24 @@ CoTask<> allreduce_by_fabric(Communicator& comm, DenseAllreduce sum);
 // Each rank sends its whole array to every other rank and adds all arrays in the order of the ranks. For short arrays,
 // see fits_eager(); no algorithm is selected for these.
 CoTask<> eager_allreduce(Communicator& comm, DenseAllreduce sum);
+
+// A rank's vector, and the wire format of its values.
+struct SparseAllreduce {
+  SparseView vector;                 // on the communicator's device
+  std::shared_ptr<void const> keep;  // owns it
+  WireFormat format = WireFormat::kFloat;
+};
+
+// From this density on a sum is returned as an array, which takes up to twice the memory of a list. Within a machine,
+// reading indices takes longer than the bytes that a list saves; over slower links both are sent as streams.
+inline constexpr double kDenseFromDensity = .25;
+
+// Converts the vector to an array and sums it with `sum_dense`.
+CoTask<ReducedVector> allreduce_densified(Communicator& comm, SparseAllreduce sum,
+                                          CoTask<> (*sum_dense)(Communicator&, DenseAllreduce));
+template <CoTask<> (*SumDense)(Communicator&, DenseAllreduce)>
+CoTask<ReducedVector> as_dense(Communicator& comm, SparseAllreduce sum) {
+  return allreduce_densified(comm, std::move(sum), SumDense);
+}
 
 }  // namespace gpups::comm

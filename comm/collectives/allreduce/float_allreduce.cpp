@@ -2,7 +2,7 @@
 #include "comm/collectives/allreduce/float_allreduce.hpp"
 
 #include "comm/collectives/collective_header.hpp"
-#include "comm/collectives/selection/estimate_nonzeros.hpp"
+#include "comm/collectives/selection/select_algorithm.hpp"
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 
 namespace gpups::comm {

@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "comm/collectives/co_task.hpp"
 #include "comm/collectives/communicator.hpp"
 
 namespace gpups::comm {
+
+// Returns the numbers of all ranks, by rank. Throws PeerError if a rank sends a message of another size.
+CoTask<std::vector<std::uint64_t>> allgather_number(Communicator& comm, std::uint64_t mine);
 
 // All costs in seconds.
 struct LinkCosts {

@@ -9,8 +9,8 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "comm/bootstrap/host_name.hpp"
-#include "comm/collectives/allgather_number.hpp"
+#include "comm/base/host_name.hpp"
+#include "comm/collectives/selection/link_costs.hpp"
 
 namespace gpups::comm {
 namespace {

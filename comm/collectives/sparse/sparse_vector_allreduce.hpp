@@ -2,8 +2,8 @@
 // Sums of sparse vectors and arrays of floats with the algorithms over sparse streams. Callers need not know streams.
 #pragma once
 
+#include "comm/collectives/allreduce/dense.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
-#include "comm/collectives/sparse/sparse.hpp"
 #include "kernels/codec/format.hpp"
 
 namespace gpups::comm {
@@ -14,15 +14,11 @@ constexpr bool has_stream_format(WireFormat format) {
 }
 
 // Returns the format as the kernels define it.
-constexpr kernels::Format wire_format(WireFormat format) { return static_cast<kernels::Format>(format); }
-static_assert(wire_format(WireFormat::kFloat) == kernels::Format::kFloat);
-static_assert(wire_format(WireFormat::kHalf) == kernels::Format::kHalf);
-static_assert(wire_format(WireFormat::kBFloat16) == kernels::Format::kBFloat16);
-static_assert(wire_format(WireFormat::kE4M3) == kernels::Format::kE4M3);
-static_assert(wire_format(WireFormat::kE5M2) == kernels::Format::kE5M2);
-static_assert(wire_format(WireFormat::kInt8) == kernels::Format::kInt8);
-static_assert(wire_format(WireFormat::kInt4) == kernels::Format::kInt4);
-static_assert(wire_format(WireFormat::kInt2) == kernels::Format::kInt2);
+constexpr kernels::Format wire_format(WireFormat format) {
+  constexpr kernels::Format kAll[] = {kernels::Format::kFloat, kernels::Format::kHalf, kernels::Format::kBFloat16,
+                                      kernels::Format::kInt8,  kernels::Format::kInt4, kernels::Format::kInt2};
+  return kAll[static_cast<int>(format)];
+}
 
 // Returns whether the largest error of numbers in `format` is nowhere larger than that in the `other` format, by the
 // errors in kernels/codec/format.hpp. A bfloat16 loses less of each number than a format with scales loses of the

@@ -12,12 +12,11 @@
 #include <set>
 #include <thread>
 
+#include "comm/base/serialization.hpp"
 #include "comm/bootstrap/connection.hpp"
-#include "comm/bootstrap/handshake.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "comm/bootstrap/socket.hpp"
-#include "comm/wire.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -67,8 +66,8 @@ TEST(PairKeys, AreEncryptedWithSessionKey) {
   for (HashKey const& key : keys) {
     EXPECT_THAT(hidden, Not(HasSubstr(std::string(reinterpret_cast<char const*>(key.data()), sizeof key))));
   }
-  EXPECT_THROW(decrypt_keys("session", hidden.substr(1)), WireError);
-  EXPECT_THROW(decrypt_keys("session", ""), WireError);
+  EXPECT_THROW(decrypt_keys("session", hidden.substr(1)), SerializationError);
+  EXPECT_THROW(decrypt_keys("session", ""), SerializationError);
 }
 
 TEST(Join, NeedsNoTokenOnLoopback) {

@@ -7,9 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/bootstrap/authentication.hpp"
 #include "comm/bootstrap/connection.hpp"
-#include "comm/bootstrap/handshake.hpp"
-#include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
 

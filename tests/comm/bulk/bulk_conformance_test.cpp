@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/group/all_transports.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/build_config.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/group/all_transports.hpp"
 #include "gpups/array.hpp"
 #include "kernels/base/build_config.hpp"
 #include "kernels/runtime/host_memory.hpp"

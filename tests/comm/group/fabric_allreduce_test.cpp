@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "comm/group/group_impl.hpp"
-#include "comm/progress/threaded_driver.hpp"
+#include "comm/progress/progress_driver.hpp"
 #include "gpups/gpups.hpp"
 #include "tests/support/bulk_routes.hpp"
 #include "tests/support/expect_error.hpp"

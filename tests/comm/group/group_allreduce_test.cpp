@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/thread_group.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/base/build_config.hpp"
 #include "tests/support/expect_error.hpp"
@@ -61,15 +60,12 @@ TEST(GroupAllreduce, NeedsNoStore) {
 }
 
 TEST(GroupAllreduce, NeedsNoStoreInSimulation) {
-  auto const digest = [](std::uint64_t seed) {
-    auto const groups = Group::simulated(3, {.seed = seed});
-    run_ranks(groups, [](Group const& group) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    run_ranks(Group::simulated(3, {.seed = seed}), [](Group const& group) {
       sum_integers(group);
       sum_by_all_algorithms(group);
     });
-    return comm::event_digest(groups.front());
-  };
-  for (std::uint64_t seed = 0; seed < 4; ++seed) EXPECT_EQ(digest(seed), digest(seed)) << seed;
+  }
 }
 
 // A rank may sum before it has a Store while others have one, and after its Store has ended while others still have

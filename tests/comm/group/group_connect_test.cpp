@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "comm/group/process_group.hpp"
+#include "comm/bootstrap/join.hpp"
+#include "comm/group/group_impl.hpp"
+#include "comm/ucx/worker.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::test::group_connect_test {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/bulk/all_bulk_transports.hpp"
-#include "comm/transport/all_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
+#include "comm/transport/transport.hpp"
 
 namespace gpups::test::messenger_test {
 namespace {

@@ -9,9 +9,8 @@
 #include <memory>
 #include <thread>
 
-#include "comm/progress/threaded_driver.hpp"
-#include "comm/progress/timer.hpp"
-#include "comm/progress/wakeup_event.hpp"
+#include "comm/base/wakeup.hpp"
+#include "comm/progress/backoff.hpp"
 
 namespace gpups::comm::progress_driver_test {
 namespace {

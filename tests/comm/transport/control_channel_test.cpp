@@ -10,7 +10,6 @@
 
 #include "comm/bulk/link_benchmark.hpp"
 #include "comm/group/group_impl.hpp"
-#include "comm/transport/replaying_transport.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::comm::control_channel_test {

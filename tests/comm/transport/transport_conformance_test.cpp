@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/transport/all_transports.hpp"
+#include "comm/group/all_transports.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {

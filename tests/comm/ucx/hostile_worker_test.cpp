@@ -7,11 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/base/peer_error.hpp"
 #include "comm/bulk/bulk_transport.hpp"
 #include "comm/bulk/flow_control.hpp"
-#include "comm/peer_text.hpp"
-#include "comm/transport/all_transports.hpp"
 #include "comm/transport/transport.hpp"
 #include "gpups/error.hpp"
 #include "tests/support/bulk_routes.hpp"

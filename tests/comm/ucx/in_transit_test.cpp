@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "comm/bulk/all_bulk_transports.hpp"
-#include "comm/transport/all_transports.hpp"
+#include "comm/bulk/bulk_transport.hpp"
+#include "comm/transport/transport.hpp"
 #include "comm/ucx/worker.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/checksum.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "comm/collectives/selection/estimate_nonzeros.hpp"
+#include "comm/collectives/selection/select_algorithm.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::comm::estimate_nonzeros_test {

@@ -207,7 +207,7 @@ TEST(WireFormats, AsExactFormatsHaveNoLargerError) {
       }
     }
   }
-  EXPECT_EQ(pairs, 12);  // float instead of 7 others, bfloat instead of the 5 with scales
+  EXPECT_EQ(pairs, 8);  // float instead of 5 others, bfloat instead of the 3 with scales
 }
 
 AllreduceShape as(WireFormat format, AllreduceShape shape) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/collectives/allgather_number.hpp"
+#include "comm/collectives/selection/link_costs.hpp"
 #include "tests/comm/collectives/allreduce/sum_shapes.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/memory_communicator.hpp"

@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "comm/peer_lost.hpp"
+#include "comm/base/peer_error.hpp"
 #include "kernels/sparse/encode_stream.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/memory_communicator.hpp"

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// RoundExecutor between rounds: announces batches, saves and loads residuals, and drops or moves rows.
+#include <algorithm>
+#include <utility>
+
+#include "cache/protocol/round_executor.hpp"
+#include "cache/wire/key_coding.hpp"
+#include "kernels/base/check.hpp"
+
+namespace gpups::cache {
+
+// -- batches --
+
+void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
+  GPUPS_ASSERT(state_.batches.empty());
+  if (state_.ranks == 1) return;
+  state_.staleness = staleness;
+  if (policy == PlacementPolicy::kStatic) return;
+  state_.policy = policy;
+  state_.placement.any_moved = true;
+}
+
+void RoundExecutor::announce(BatchPtr const& whole) {
+  if (state_.staleness == 0) return announce_rows(whole, 0);
+  kernels::HostReads reads(state_.stream);
+  HostKeys const keys(*whole, reads);
+  reads.wait();
+  std::int64_t unannounced = 0;
+  auto const announced = leased_.wait_divide(whole, keys, unannounced);
+  announce_rows(announced, unannounced);
+}
+
+void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounced) {
+  GPUPS_ASSERT(batch->clock >= state_.round.clock());
+  auto& placement = state_.placement;
+  for (auto& part : batch->parts) {
+    part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
+    part.reads.positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
+    part.reads.first.assign(1, 0);
+    for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(state_.ranks); ++q) {
+      auto const rows = Rank{q} == state_.me ? 0 : part.rows_at(Rank{q});
+      part.reads.first.push_back(part.reads.first.back() + static_cast<std::uint32_t>(rows));
+    }
+  }
+  auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .unannounced = unannounced});
+  GPUPS_ASSERT(added);
+  auto& pending = place->second;
+  kernels::HostReads reads(state_.stream);
+  HostKeys const keys(*batch, reads);
+  if (placement.any_moved) {
+    reads.wait();
+    announce_moving(pending, keys);
+  } else {
+    router_.wait_route(pending, reads);
+    bool const is_remote =
+        std::any_of(batch->parts.begin(), batch->parts.end(), [](auto const& part) { return part.reads.size() > 0; });
+    if (!is_remote) {
+      pending.sent = true;
+    } else if (batch->clock <= state_.round.next_in()) {
+      late_fetches_.wait_fetch(pending, {}, keys);
+    } else {
+      intents_.wait_queue(*batch, keys);
+    }
+  }
+  check_ready(batch->clock);
+}
+
+// Announces a batch whose rows may be away from their homes: the plan of its step routes it.
+void RoundExecutor::announce_moving(PendingBatch& pending, HostKeys const& keys) {
+  auto& batch = *pending.batch;
+  std::vector<PartKeys> own;
+  for (auto const& part : batch.parts) {
+    auto const of_home = keys.of(part.keys_at(state_.me));
+    own.push_back({part.table, {of_home.begin(), of_home.end()}});
+  }
+  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own, keys);
+  intents_.wait_queue(batch, keys);
+  own_intents_.emplace_back(batch.clock, std::move(own));
+}
+
+void RoundExecutor::check_ready(Clock clock) {
+  auto const found = state_.batches.find(clock);
+  if (found == state_.batches.end() || found->second.fetches > 0) return;
+  if (state_.round.clock() != clock || state_.round.phase() != Round::Phase::kTraining) return;
+  GPUPS_ASSERT(has_rows(found->second));
+  auto& batch = state_.staleness == 0 ? *found->second.batch : leased_.join_rows(clock);
+  if (batch.ready) return;
+  batch.ready_event = state_.stream.record();
+  batch.ready = true;
+  begin_round();  // its step may have ended already
+}
+
+// -- rows that are saved, erased or moved --
+
+void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {
+  wait_drop_residuals(table, keys);
+  values_.wait_drop(table, keys);
+}
+
+std::vector<Key> RoundExecutor::wait_residual_keys(TableId table) const {
+  auto keys = residuals_.wait_keys(table);
+  auto const waiting = leased_.wait_keys(table);
+  keys.insert(keys.end(), waiting.begin(), waiting.end());
+  sort_keys(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+void RoundExecutor::wait_drop_residuals(TableId table, View<Key const> keys) {
+  residuals_.wait_drop(table, keys);
+  leased_.wait_drop(table, keys);
+}
+
+ResidualFile RoundExecutor::wait_save_residuals() const {
+  ResidualFile file;
+  residuals_.wait_save(file);
+  leased_.wait_save(file);
+  values_.wait_save(file);
+  return file;
+}
+
+void RoundExecutor::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
+  residuals_.wait_move(table, keys, to);
+  if (state_.table(table).sends_deltas()) values_.wait_drop(table, to_device(state_.stream, keys));
+}
+
+void RoundExecutor::wait_load_residuals(ResidualFile const& file, OwnsRow const& owns) {
+  residuals_.wait_load(file, owns);
+  if (file.writers == static_cast<std::uint32_t>(state_.ranks)) values_.wait_load(file);
+}
+
+}  // namespace gpups::cache
