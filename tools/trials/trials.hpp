@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command bench: trains a configuration with several seeds, and prints its test beside what others published.
+// The commands that train many times: search trains with drawn settings, gives the better ones more time, and prints a
+// table; bench trains with several seeds and prints a table beside published results.
 #pragma once
 
 #include "tools/command_line.hpp"
 
 namespace gpups::tools {
-
-// The command search: trains with drawn settings, gives the better ones more time, and prints a table.
 
 // Runs or resumes a search, and prints its table. If a signal stops it, saves the trials that run. Throws Error for an
 // invalid configuration, and if every trial failed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of a run over all ranks, and their JSON form.
+// Measurements of a run over all ranks, and their JSON form: bytes and messages, keys and rows, times and losses.
 #pragma once
 
 #include <cstdint>

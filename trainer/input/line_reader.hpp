@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a text file line by line. It reads blocks of 1 MiB, so memory is bounded by the longest line.
+// Reads a text file line by line, and counts its bad lines. Reads blocks of 1 MiB, so memory is bounded by the longest
+// line.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,6 @@ class LineReader {
 
 // Sets `fields` to the parts of a line between blanks and tabs.
 void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields);
-
-// Counts the bad lines of a text file, and keeps the first few for messages.
 
 // The bad lines of a file, or of a piece of it.
 struct BadLines {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An undirected graph with weights. Its nodes are rows, or clusters of rows, and an edge weighs as much as the samples
-// that read rows of both of its nodes.
+// Graphs for the placement. A bigraph has samples and rows. In a weighted graph, nodes are rows, or clusters of rows,
+// and an edge weighs as much as the samples that read rows of both of its nodes.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a run that has a checkpoint, evaluates it, and finds the nearest neighbours of its entities.
+// What users do with the run of a trained model: evaluate it, find neighbours, export it, predict, and recommend items.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,6 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
 // if the run has no entities, or none with such a name.
 std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count);
 
-// Exports a trained model as files for other programs.
-
 // Returns the format with a name: npy, flat, word2vec or word2vec-binary. Throws Error for another name.
 ModelFormat model_format(std::string_view name);
 
@@ -57,8 +55,6 @@ ModelFormat model_format(std::string_view name);
 // be written.
 void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
                 std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds = task_kinds());
-
-// Predicts with the model of a run: probabilities of clicks, or ratings; and recommends items.
 
 // Calls `take` with a number for each sample of `file`, in order and some at a time: see SavedClicks::predict() and
 // SavedRatings::predict(). Adds notices about the file to `notices`. Throws Error if the run has no checkpoint or its

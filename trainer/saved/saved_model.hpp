@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of a run, before their tables are loaded.
+// The checkpoints of a run: before their tables are loaded, and with the rows on this rank alone.
 #pragma once
 
 #include <filesystem>
@@ -34,8 +34,6 @@ std::optional<SavedModel> latest_checkpoint(std::filesystem::path const& run, Ta
 // settings that do not change the model, for instance run.device; train.keep_best = false opens the latest. Throws
 // Error if there is no checkpoint, or if a setting changes the model.
 SavedModel open_model(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides, TaskKinds kinds);
-
-// A trained model with its rows on this rank alone, for what other programs and users get from it.
 
 class RestoredModel {
  public:

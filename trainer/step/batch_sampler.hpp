@@ -2,9 +2,10 @@
 // Cuts epochs into global batches and batches into microbatches, and returns the share of one rank.
 //
 // The batch of a clock depends on the data, the options and the clock only, so a run needs nothing but its clock to
-// resume. Each epoch cuts the data into new batches. With `same_batches`, each epoch uses the batches of the first
-// epoch in a new order. With a placement, a global batch has the same samples as without, in another order: microbatch
-// m has the samples of part m, as far as the sizes of microbatches, which do not change, allow it.
+// resume. Each epoch cuts the data into new batches, in the order of EpochOrder. With `same_batches`, each epoch uses
+// the batches of the first epoch in a new order. With a placement, a global batch has the same samples as without, in
+// another order: microbatch m has the samples of part m, as far as the sizes of microbatches, which do not change,
+// allow it.
 #pragma once
 
 #include <cstdint>

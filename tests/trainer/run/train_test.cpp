@@ -17,7 +17,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/stop_signals.hpp"
 #include "trainer/run/saved_run.hpp"
-#include "trainer/tasks/graph/reciprocal.hpp"
+#include "trainer/tasks/graph/dataset.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer::train_test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports models that are a vector for each name, in table 0: of the words of a text, the nodes of a network, or items.
+// The file formats of word2vec are those that gensim and many other programs read.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +10,6 @@
 #include "trainer/saved/saved_model.hpp"
 
 namespace gpups::trainer {
-
-// The file formats of word2vec, which gensim and many other programs read.
 
 // Writes a line with the numbers of names and of columns, then each name with its row: as text, with enough digits to
 // read the same floats again, or with the bytes of the floats. rows: (names, dim), on the host. REQUIRES: names without

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the nearest neighbours of an entity by cosine similarity.
+// Reads all rows of a table as one matrix, and finds the nearest neighbours of a row in it by cosine similarity.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,6 @@
 #include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
-
-// Reads all rows of a table as one matrix, for ranking and for the search of neighbours.
 
 // The number of keys in one look-up of read_rows().
 inline constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;

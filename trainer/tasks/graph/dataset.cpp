@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/graph/dataset.hpp"
 
+#include <fmt/format.h>
+
 #include <xxhash.h>
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/random.hpp"
@@ -83,6 +86,25 @@ void QuerySet::add_to(TripleBatch& batch, std::size_t query, std::uint64_t bits)
   if (batch.answer_offsets.empty()) batch.answer_offsets.push_back(0);
   batch.answers.insert(batch.answers.end(), all.begin(), all.end());
   batch.answer_offsets.push_back(static_cast<std::uint32_t>(batch.answers.size()));
+}
+
+std::string with_names(std::string message, Dataset const& data) {
+  constexpr std::string_view kBefore = "key ";
+  for (auto const& [table, names] :
+       {std::pair{" in table 'entities'", &data.entities}, std::pair{" in table 'relations'", &data.relations}}) {
+    std::size_t const end = message.find(table);
+    if (end == std::string::npos) continue;
+    std::size_t first = end;
+    while (first > 0 && message[first - 1] >= '0' && message[first - 1] <= '9') --first;
+    if (first == end || !std::string_view(message).substr(0, first).ends_with(kBefore)) continue;
+    auto const& keys = names->keys();
+    std::string const digits = message.substr(first, end - first);
+    auto const key = std::find_if(keys.begin(), keys.end(), [&](Key k) { return fmt::to_string(number(k)) == digits; });
+    if (key == keys.end()) continue;
+    auto const name = names->name(static_cast<std::uint32_t>(key - keys.begin()));
+    return message.insert(end, fmt::format(" ('{}')", name));
+  }
+  return message;
 }
 
 }  // namespace gpups::trainer

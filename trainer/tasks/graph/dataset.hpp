@@ -82,4 +82,8 @@ class QuerySet {
   std::vector<std::uint32_t> answers_;
 };
 
+// Adds the name of a key to an error message of the store, which has keys only: returns "... key 123 ('dog.n.01') in
+// table 'entities' ..." for "... key 123 in table 'entities' ...". Returns other messages unchanged. Compares all keys.
+std::string with_names(std::string message, Dataset const& data);
+
 }  // namespace gpups::trainer

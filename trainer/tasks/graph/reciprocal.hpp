@@ -6,11 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "trainer/input/dictionary.hpp"
-#include "trainer/tasks/graph/dataset.hpp"
 #include "trainer/tasks/graph/model.hpp"
 
 namespace gpups::trainer {
@@ -25,11 +23,5 @@ inline std::uint32_t inverse_relation(std::uint32_t relation, std::size_t relati
 
 // Inserts after each triple (s, r, o) the triple (o, inverse of r, s).
 void add_reciprocals(TripleBatch& batch, std::size_t relations);
-
-// Adds the name of a key to an error message of the store, which has keys only.
-
-// Returns "... key 123 ('dog.n.01') in table 'entities' ..." for "... key 123 in table 'entities' ...". Returns other
-// messages unchanged. Compares all keys.
-std::string with_names(std::string message, Dataset const& data);
 
 }  // namespace gpups::trainer
