@@ -46,7 +46,7 @@ std::string version_text() {
 }
 
 // Options that are settings of the configuration.
-struct Settings {
+struct GivenSettings {
   std::vector<std::string> set;
   Text device, threads, ranks, run;
   std::string trace_steps;
@@ -162,7 +162,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   CommandLine line;
-  Settings settings;
+  GivenSettings settings;
   ConvertOptions conversion;
   std::string count = fmt::to_string(line.count);
 

@@ -32,7 +32,7 @@ std::vector<std::unique_ptr<Window>> make_ucx(int ranks, std::size_t bytes) {
 }
 #endif
 
-constexpr WindowFactory kAll[] = {
+constexpr WindowFactory kAllWindows[] = {
     {"local", make_local_windows},
 #if GPUPS_HAS_UCX
     {"ucx", make_ucx},
@@ -41,6 +41,6 @@ constexpr WindowFactory kAll[] = {
 
 }  // namespace
 
-std::span<WindowFactory const> all_windows() { return kAll; }
+std::span<WindowFactory const> all_windows() { return kAllWindows; }
 
 }  // namespace gpups::comm

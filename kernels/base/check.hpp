@@ -8,11 +8,22 @@
 #include "gpups/error.hpp"
 #include "kernels/base/assert.hpp"  // GPUPS_ASSERT
 
+namespace gpups::kernels {
+
+// Throws Error with a formatted text. The many callers only list the arguments.
+[[noreturn, gnu::cold]] void throw_formatted(fmt::string_view format, fmt::format_args arguments);
+template <class... T>
+[[noreturn, gnu::cold]] inline void throw_error(fmt::format_string<T...> format, T&&... arguments) {
+  throw_formatted(format, fmt::make_format_args(arguments...));
+}
+
+}  // namespace gpups::kernels
+
 // Throws Error with a formatted text if the condition is false. GPUPS_REQUIRE(condition, "what is wrong (why that is a
 // problem): what to do", arguments...)
-#define GPUPS_REQUIRE(condition, ...)                                 \
-  do {                                                                \
-    if (!(condition)) throw ::gpups::Error(fmt::format(__VA_ARGS__)); \
+#define GPUPS_REQUIRE(condition, ...)                             \
+  do {                                                            \
+    if (!(condition)) ::gpups::kernels::throw_error(__VA_ARGS__); \
   } while (false)
 
 namespace gpups::kernels {
