@@ -7,9 +7,10 @@ set(GPUPS_UNITY_TESTS 4)  # of a test program, from several folders
 set(GPUPS_STANDARD_HEADERS <algorithm> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map>
   <memory> <mutex> <optional> <set> <span> <string> <thread> <utility> <vector> <fmt/format.h>)
 
-# gpups_unite(target size [TOP_FOLDERS] PATHS path...): compiles `size` sources of the target together; with TOP_FOLDERS,
-# only sources of the same top folder. Paths are relative to the project, also in the files that include them. CMake's own
-# UNITY_BUILD includes absolute paths, so that a clone in another folder would find nothing in the compiler cache.
+# gpups_unite(target size [TOP_FOLDERS] PATHS path...): compiles `size` sources of the target together; with
+# TOP_FOLDERS, only sources of the same top folder. Paths are relative to the project, also in the files that include
+# them. CMake's own UNITY_BUILD includes absolute paths, so that a clone in another folder would find nothing in the
+# compiler cache.
 function(gpups_unite target size)
   cmake_parse_arguments(PARSE_ARGV 2 arg "TOP_FOLDERS" "" "PATHS")
   list(SORT arg_PATHS)

@@ -23,7 +23,7 @@ std::string encode(OrderedBatcher::TransferBatch const& batch) {
   return writer.take();
 }
 
-OrderedBatcher::TransferBatch decode(std::string_view body) {
+OrderedBatcher::TransferBatch decode_batch(std::string_view body) {
   Reader reader(body);
   OrderedBatcher::TransferBatch batch;
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
@@ -169,7 +169,7 @@ void OrderedBatcher::on_batch(AmHeader const& header, std::string_view body) {
   try {
     bool const is_possible = header.from == Rank{0} && header.number >= batches_started_ &&
                              header.number - batches_started_ < kHeadersAheadMax;
-    if (is_possible && announced_batches_.emplace(header.number, decode(body)).second) return;
+    if (is_possible && announced_batches_.emplace(header.number, decode_batch(body)).second) return;
   } catch (SerializationError const&) {
   }
   report_peer_error_(header.from, "it sent an invalid batch");

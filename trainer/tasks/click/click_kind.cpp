@@ -49,7 +49,7 @@ Constraint const kLinearStateful{[](Config const& c) { return click(c).linear.ki
 Constraint const kLinearProximal{[](Config const& c) { return has_linear_part(c) && click(c).linear.kind == "ftrl"; },
                                  "only linear.kind = \"ftrl\" in a model with a linear part uses it"};
 
-std::vector<Field> data_fields() {
+std::vector<Field> click_data_fields() {
   return {
       train_file(),
       valid_file(),
@@ -72,7 +72,7 @@ std::vector<Field> data_fields() {
   };
 }
 
-std::vector<Field> model_fields() {
+std::vector<Field> click_model_fields() {
   return {
       FieldBuilder("model", "numeric_features", in_task<&C::numeric_features>,
                    "inputs that are made from numeric columns")
@@ -135,7 +135,7 @@ FieldPointer in_linear(Config& config) {
   return &(config.settings<ClickSettings>().linear.*Member);
 }
 
-std::vector<Field> linear_fields() {
+std::vector<Field> click_linear_fields() {
   using L = LinearConfig;
   return {
       FieldBuilder("linear", "kind", in_linear<&L::kind>, "optimizer of the linear part")
@@ -171,12 +171,12 @@ std::vector<Field> linear_fields() {
 }
 
 std::vector<Field> click_fields() {
-  return joined({data_fields(),
+  return joined({click_data_fields(),
                  only_if(kRows, row_fields()),
-                 model_fields(),
+                 click_model_fields(),
                  only_if(kRows, optimizer_fields()),
                  schedule_fields(),
-                 linear_fields(),
+                 click_linear_fields(),
                  dense_fields(),
                  {expire_after(),
                   FieldBuilder("eval", "progressive", in_task<&C::progressive>,

@@ -51,13 +51,13 @@ Constraint const kSampled{[](Config const& c) { return graph(c).samples_max > 0;
 
 using G = GraphSettings;
 
-std::vector<Field> data_fields() {
+std::vector<Field> graph_data_fields() {
   return {train_file().only_if(kFiles),    valid_file().only_if(kFiles),    test_file().only_if(kFiles),
           bad_share_max().only_if(kFiles), valid_share().only_if(kWordNet), test_share().only_if(kWordNet),
           split_seed().only_if(kWordNet)};
 }
 
-std::vector<Field> model_fields() {
+std::vector<Field> graph_model_fields() {
   return {
       FieldBuilder("model", "loss", in_task<&G::loss>, "loss of a positive and its negatives")
           .one_of({"logistic", "softmax", "self_adversarial"})
@@ -124,7 +124,7 @@ std::vector<Field> model_fields() {
   };
 }
 
-std::vector<Field> eval_fields() {
+std::vector<Field> graph_eval_fields() {
   return {
       FieldBuilder("eval", "samples_max", in_task<&G::samples_max>, "number of triples to rank; 0: all")
           .range(0, kMost32),
@@ -137,13 +137,13 @@ std::vector<Field> eval_fields() {
 }
 
 std::vector<Field> graph_fields() {
-  return joined({data_fields(),
+  return joined({graph_data_fields(),
                  row_fields(),
-                 model_fields(),
+                 graph_model_fields(),
                  optimizer_fields(),
                  schedule_fields(),
                  {initial_placement().only_if(kPlaced)},
-                 eval_fields()});
+                 graph_eval_fields()});
 }
 
 // Chooses a range of initial values in which the distances of untrained triples are near the margin: for much smaller

@@ -7,7 +7,7 @@ namespace gpups::trainer {
 namespace {
 
 // The purposes of random bits.
-constexpr std::uint64_t kSteps = 1, kReaches = 2, kNegatives = 3;
+constexpr std::uint64_t kSteps = 1, kReaches = 2, kWalkNegatives = 3;
 
 // One walk. A step of node2vec draws a neighbour by weight and accepts it with a probability in proportion to its
 // factor, until one is accepted (Yang et al. 2019, KnightKing), so nothing is stored for pairs of edges.
@@ -81,7 +81,7 @@ SkipGramGroups WalkSampler::groups(Batch const& batch) const {
       std::size_t const around = std::min(end + options_.window, listed.size());
       std::size_t const before = std::min<std::size_t>(first, options_.window);
       maker_.add(std::span(listed).subspan(first - before, around - first + before), before, before + end - first,
-                 RandomBits(options_.seed, kNegatives, batch.epoch, sample, first), groups);
+                 RandomBits(options_.seed, kWalkNegatives, batch.epoch, sample, first), groups);
     }
   }
   return groups;

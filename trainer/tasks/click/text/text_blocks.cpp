@@ -52,7 +52,7 @@ void append(BlockShape const& shape, Piece const& piece, SampleBatch& to) {
   if (shape.weighted) add(from.weights, begin, stop, to.weights);
 }
 
-SampleBatch joined(BlockShape const& shape, std::vector<Piece> const& pieces) {
+SampleBatch joined_pieces(BlockShape const& shape, std::vector<Piece> const& pieces) {
   SampleBatch all;
   for (Piece const& piece : pieces) append(shape, piece, all);
   return all;
@@ -132,10 +132,10 @@ class Work {
     }
     std::vector<Encoded> blocks(groups.size());
     arena_.blocks(groups.size(), [&](std::size_t b) {
-      blocks[b].bytes = make_block(shape_, joined(shape_, groups[b]));
+      blocks[b].bytes = make_block(shape_, joined_pieces(shape_, groups[b]));
       blocks[b].xxh3 = kernels::checksum(blocks[b].bytes);
     });
-    rest_ = joined(shape_, left);
+    rest_ = joined_pieces(shape_, left);
     for (Encoded& block : blocks) take(std::move(block.bytes), block.xxh3);
   }
 
