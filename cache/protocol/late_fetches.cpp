@@ -86,12 +86,8 @@ void LateFetches::on_answer(Rank from, Message const& message) {
       message.routes.size() > 1) {
     state_.throw_peer_error(from, "answered a late fetch that was not requested");
   }
-  auto& answers = answers_[message.clock];
-  if (std::any_of(answers.begin(), answers.end(),
-                  [&](auto const& other) { return other.from == from && other.id == message.id; })) {
-    state_.throw_peer_error(from, "answered a late fetch twice");
-  }
-  answers.push_back({from, message.id, message.sent});
+  if (!found->second.answered.insert(from).second) state_.throw_peer_error(from, "answered a late fetch twice");
+  answers_[message.clock].push_back({from, message.id, message.sent});
   if (!from_home) return run_or_keep([this, clock = message.clock] { return try_read(clock); });
   router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
     auto& fetch = fetches_.at(id);

@@ -52,6 +52,7 @@ class LateFetches {
     Rank home{};
     bool routed = false;          // the home has answered
     std::set<Rank> unanswered{};  // ranks that must answer, as far as they are known
+    std::set<Rank> answered{};    // ranks whose answers, but perhaps not their data, have arrived
   };
   // An answer that cannot be read before all homes of the batch have sent their routes.
   struct Answer {

@@ -41,7 +41,8 @@ void Round::on_message(Rank from, Message const& message) {
   // A peer is in the same phase or one phase ahead, because it needs this rank's message to end a phase.
   bool const fits = in ? (phase_ == Phase::kRefreshPhase ? message.clock == clock_ + 1 : message.clock == clock_)
                        : (phase_ != Phase::kTraining && message.clock == clock_);
-  if (from == me_ || place != nullptr || !fits) {
+  bool const repeated = peer.given && phase_ == (in ? Phase::kGradientPhase : Phase::kRefreshPhase);
+  if (from == me_ || place != nullptr || repeated || !fits) {
     throw PeerError(
         from,
         fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (ranks must make the same "

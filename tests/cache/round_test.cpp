@@ -114,6 +114,15 @@ TEST(Round, RejectsInvalidMessages) {
   EXPECT_THROW(round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 3)), PeerError);  // twice
 }
 
+TEST(Round, RejectsSecondMessageOfAPhaseThatWasGiven) {
+  Round round(Rank{0}, 3, Clock{3});
+  round.end_step({});
+  round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 3));
+  EXPECT_EQ(round.next()->kind, ActionKind::kSendGradients);
+  EXPECT_EQ(round.next()->kind, ActionKind::kReceiveGradients);
+  EXPECT_THROW(round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 3)), PeerError);
+}
+
 TEST(Round, OneRejectionRejectsStepForAllRanks) {
   Round round(Rank{0}, 3, Clock{0});
   round.end_step({.samples = 1, .signal = 1});
