@@ -3,6 +3,8 @@
 // the same values.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <random>
