@@ -34,7 +34,7 @@ class Layers(unittest.TestCase):
                 ("include/gpups/a.hpp", '#include "kernels/rows/gather.hpp"\n'),
                 ("include/gpups/a.hpp", "#include <fmt/core.h>\n"),
                 ("include/gpups/a.hpp", "#include <cuda_runtime.h>\n"),
-                ("kernels/a.cu", '#include "comm/base/serialization.hpp"\n'),
+                ("kernels/a.cu", '#include "comm/nccl/connect.hpp"\n'),
                 ("kernels/a.cu", "body<<<1, 2>>>(n);\n"),
                 ("comm/a.cpp", '#include "cache/protocol/round.hpp"\n'),
                 ("cache/rows/a.cpp", '#include "cache/protocol/round.hpp"\n'),
@@ -164,8 +164,9 @@ class Alone(unittest.TestCase):
         self.assertEqual(alone.flags_of(command, "c++", "a.cpp"), ["-DX"])
 
     def test_headers_are_compiled_by_their_source(self):
-        self.assertEqual(alone.units_of(["comm/wire.hpp", "comm/wire.cpp", "docs/design.md", "comm/gone.cpp"], False),
-                         {"comm/wire.cpp": "comm/wire.cpp"})
+        changed = ["comm/nccl/connect.hpp", "comm/nccl/connect.cpp", "docs/design.md", "comm/gone.cpp"]
+        self.assertEqual(alone.units_of(changed, False),
+                         {"comm/nccl/connect.cpp": "comm/nccl/connect.cpp"})
         self.assertEqual(alone.units_of(["tests/headers.hpp"], False), {"tests/headers.hpp": "inner_headers.cpp"})
 
     def test_reports(self):
