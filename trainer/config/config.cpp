@@ -10,7 +10,9 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -182,10 +184,17 @@ void set_defaults(Config& config, TaskKind const& kind, std::vector<Given const*
   kind.set_defaults(config, names);
 }
 
+Config defaults_of(TaskKind const& kind, TaskKinds kinds) {
+  Config config = kind.defaults();
+  config.data.reader = kind.readers().front();
+  config.task.kinds.assign(kinds.begin(), kinds.end());
+  config.task.kind = &kind;
+  return config;
+}
+
 // Throws Error if the line with this number is a string without quotes. This mistake is common, and the TOML parser's
-// message does not say how to correct it.
-void reject_unquoted(Config& config, KnownKeys const& keys, std::string const& text, std::uint32_t number,
-                     std::string const& name) {
+// message does not say how to correct it. kinds: of tasks; the file cannot be read, so its kind is not known.
+void reject_unquoted(TaskKinds kinds, std::string const& text, std::uint32_t number, std::string const& name) {
   std::istringstream lines(text);
   std::string line, section;
   for (std::uint32_t i = 0; i < number && std::getline(lines, line); ++i) {
@@ -199,19 +208,23 @@ void reject_unquoted(Config& config, KnownKeys const& keys, std::string const& t
   std::string const key = trimmed(line.substr(0, equals)),
                     value = trimmed(line.substr(std::min(equals + 1, line.size())));
   bool const is_bare = !value.empty() && value.find_first_of("\"'[]{}=") == std::string::npos;
-  for (Field const& field : keys.fields()) {
-    if (!is_bare || field.section != section || field.key != key) continue;
-    GPUPS_REQUIRE(!std::holds_alternative<std::string*>(field.pointer(config)),
-                  "{}:{}: {} is {} without quotes (the key needs a string): write {} = \"{}\"", name, number,
-                  field.name(), value, key, value);
+  if (!is_bare) return;
+  for (TaskKind const* const kind : kinds) {
+    Config config = defaults_of(*kind, kinds);
+    for (Field const& field : fields_of(*kind, kinds)) {
+      if (field.section != section || field.key != key) continue;
+      GPUPS_REQUIRE(!std::holds_alternative<std::string*>(field.pointer(config)),
+                    "{}:{}: {} is {} without quotes (the key needs a string): write {} = \"{}\"", name, number,
+                    field.name(), value, key, value);
+    }
   }
 }
 
-toml::table parsed(Config& config, KnownKeys const& keys, std::string const& text, std::string const& name) {
+toml::table parsed(TaskKinds kinds, std::string const& text, std::string const& name) {
   try {
     return toml::parse(text, name);
   } catch (toml::parse_error const& error) {
-    reject_unquoted(config, keys, text, error.source().begin.line, name);
+    reject_unquoted(kinds, text, error.source().begin.line, name);
     throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
                             error.description()));
   }
@@ -304,24 +317,12 @@ TaskKind const& kind_or_first(TaskKinds kinds, std::string_view reader) {
   return kind != nullptr ? *kind : *kinds.front();
 }
 
-Config defaults_of(TaskKind const& kind, TaskKinds kinds) {
-  Config config = kind.defaults();
-  config.data.reader = kind.readers().front();
-  config.task.known = kinds;
-  config.task.kind = &kind;
-  return config;
-}
-
-// Returns the value of data.reader that a list of overrides sets, or nothing.
-std::optional<std::string> reader_of(std::vector<ParsedOverride> const& overrides) {
-  std::optional<std::string> reader;
+// Returns the value that overrides give data.reader, or that of `config`.
+std::string reader_after(Config config, KnownKeys const& keys, std::vector<ParsedOverride> const& overrides) {
   for (ParsedOverride const& one : overrides) {
-    if (one.section != "data" || one.key != "reader") continue;
-    std::string const& value = one.value;
-    bool const quoted = value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
-    reader = quoted ? value.substr(1, value.size() - 2) : value;
+    if (one.section == "data" && one.key == "reader") set(config, *keys.find(one.section, one.key, one.origin), one);
   }
-  return reader;
+  return config.data.reader;
 }
 
 }  // namespace
@@ -338,27 +339,28 @@ Config default_config(std::string_view reader, TaskKinds kinds) {
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
                     std::vector<SettingOverride> const& overrides, TaskKinds kinds) {
   GPUPS_ASSERT(!kinds.empty());
-  // The file must be valid without the overrides. Its kind is known once it is parsed, and messages of the parser need
-  // some kind before.
-  std::optional<KnownKeys> keys(std::in_place, *kinds.front(), kinds);
-  Config config = defaults_of(keys->kind(), kinds);
-  toml::table const table = parsed(config, *keys, text, name);
+  // The file must be valid without the overrides.
+  toml::table const table = parsed(kinds, text, name);
+  std::optional<KnownKeys> keys;
+  Config config;
   auto const select = [&](std::string_view reader) {
     keys.emplace(kind_or_first(kinds, reader), kinds);
     config = defaults_of(keys->kind(), kinds);
     return read_file(config, *keys, table, name, folder);
   };
-  Given of_file = select(table["data"]["reader"].value_or(config.data.reader));
+  Given of_file = select(table["data"]["reader"].value_or(kinds.front()->readers().front()));
   set_defaults(config, keys->kind(), {&of_file});
   throw_if_unused(config, *keys, of_file);
 
   std::vector<ParsedOverride> parts;
   for (SettingOverride const& one : overrides) parts.push_back(split(one));
-  std::optional<std::string> const reader = reader_of(parts);
-  if (reader && &kind_or_first(kinds, *reader) != &keys->kind()) of_file = select(*reader);
+  std::string const reader = reader_after(config, *keys, parts);
+  if (&kind_or_first(kinds, reader) != &keys->kind()) of_file = select(reader);
   Given const of_overrides = read_overrides(config, *keys, parts);
   set_defaults(config, keys->kind(), {&of_file, &of_overrides});
   throw_if_unused(config, *keys, of_overrides);
+  GPUPS_ASSERT(kind_with_reader(kinds, config.data.reader) == config.task.kind);
+  if (config.data.folder.empty()) config.data.folder = config.task.kind->default_folder(config);
   if (config.data.folder.empty()) config.data.folder = fs::weakly_canonical(folder).string();
   require_consistent(config, name);
   return config;
@@ -386,7 +388,7 @@ Config load_config(fs::path const& file, std::vector<SettingOverride> const& ove
 Config saved_config(Config const& saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
   Config of_run = saved;
   of_run.run.ranks = 1;
-  return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides, saved.task.known);
+  return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides, saved.task.kinds);
 }
 
 }  // namespace gpups::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration of a run: a TOML file of sections and keys, with overrides from the command line. data.reader
-// selects the kind of task, which describes the keys that it has, and keeps its own settings beside those that are
-// declared here.
+// selects the kind of task, which describes the keys that it has. The settings that only this kind has are in
+// Config::task.
 #pragma once
 
 #include <any>
@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/assert.hpp"
+
 namespace gpups::trainer {
 
-// Files and columns of the data ([data]).
+// Files of the data ([data]).
 struct DataConfig {
   std::string reader = "triples";
   std::string folder{};  // of the files below, or of the WordNet database
@@ -140,12 +142,12 @@ using TaskKinds = std::span<TaskKind const* const>;
 
 // The kind of task that data.reader selects, and its settings.
 struct TaskSettings {
-  TaskKinds known{};               // the kinds among which data.reader selects
-  TaskKind const* kind = nullptr;  // one of them
-  std::any values{};               // of the keys that only this kind has
+  std::vector<TaskKind const*> kinds{};  // among which data.reader selects
+  TaskKind const* kind = nullptr;        // one of them
+  std::any values{};                     // of the keys that only this kind has
 };
 
-// A configuration. Members that belong to keys which the kind of task does not have keep their defaults.
+// A configuration. Members that belong to keys which the kind of task does not have have no effect.
 struct Config {
   DataConfig data;
   ModelConfig model;
@@ -163,11 +165,13 @@ struct Config {
   // Returns the settings that only the kind of task has. REQUIRES: Settings is the type that this kind has for them.
   template <class Settings>
   Settings& settings() {
-    return std::any_cast<Settings&>(task.values);
+    return const_cast<Settings&>(std::as_const(*this).settings<Settings>());
   }
   template <class Settings>
   Settings const& settings() const {
-    return std::any_cast<Settings const&>(task.values);
+    Settings const* const values = std::any_cast<Settings>(&task.values);
+    GPUPS_ASSERT(values != nullptr);
+    return *values;
   }
 };
 
@@ -185,7 +189,7 @@ struct SettingOverride {
 // Reads a configuration file and applies overrides to it. Paths in the file are relative to its folder, paths in
 // overrides to the working directory. Throws Error, with file and line, for a key that is unknown or has no effect in
 // this configuration, and for a value that has the wrong type or is out of range. kinds: the kinds of tasks, at least
-// one; the first is the default. They must outlive the configuration. trainer/tasks/task_kinds.hpp has the same
+// one; the first is the default. The kinds must outlive the configuration. trainer/tasks/task_kinds.hpp has the same
 // functions for all kinds of the trainer.
 Config load_config(std::filesystem::path const& file, std::vector<SettingOverride> const& overrides, TaskKinds kinds);
 // The same for text. Messages use `name` as the name of the file; relative paths begin at `folder`.

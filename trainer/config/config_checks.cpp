@@ -9,6 +9,7 @@
 #include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
+
 void require_consistent(Config const& config, std::string const& name) {
   TaskKind const& kind = *config.task.kind;
   auto const known = kind.models();

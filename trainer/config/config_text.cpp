@@ -36,7 +36,7 @@ std::string toml_text(FieldPointer pointer) {
       pointer);
 }
 
-std::vector<Field> fields_of(Config const& config) { return fields_of(*config.task.kind, config.task.known); }
+std::vector<Field> fields_of(Config const& config) { return fields_of(*config.task.kind, config.task.kinds); }
 
 }  // namespace
 

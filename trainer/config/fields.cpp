@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/base/assert.hpp"
 #include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
@@ -226,11 +227,14 @@ std::vector<Field> fields_of(TaskKind const& kind, TaskKinds known) {
     auto const of_a = place(a), of_b = place(b);
     return of_a != of_b ? of_a < of_b : of_a == std::ssize(kSections) && a.section < b.section;
   });
+  for (std::size_t i = 0; i < all.size(); ++i) {  // a key is written once
+    for (std::size_t j = 0; j < i; ++j) GPUPS_ASSERT(all[i].name() != all[j].name());
+  }
   return all;
 }
 
 bool is_used(Config const& config, std::string_view name) {
-  for (Field const& field : fields_of(*config.task.kind, config.task.known)) {
+  for (Field const& field : fields_of(*config.task.kind, config.task.kinds)) {
     if (field.name() == name) return field.is_used(config);
   }
   return false;

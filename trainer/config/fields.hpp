@@ -22,7 +22,6 @@
 namespace gpups::trainer {
 
 // A visitor for std::visit that combines one function for each alternative.
-
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -75,13 +74,14 @@ FieldPointer at(Config& config) {
   return &(config.*Section.*Member);
 }
 
-// Returns the address of a member of the settings of the kind of task; see Config::settings().
+// The type of the settings that have a member.
 template <auto Member>
 struct SettingsOf;
 template <class Settings, class Value, Value Settings::*Member>
 struct SettingsOf<Member> {
   using Type = Settings;
 };
+// Returns the address of a member of the settings of the kind of task; see Config::settings().
 template <auto Member>
 FieldPointer in_task(Config& config) {
   return &(config.settings<typename SettingsOf<Member>::Type>().*Member);
@@ -109,7 +109,8 @@ std::vector<Field> only_if(Constraint when, std::vector<Field> fields);
 std::vector<Field> joined(std::vector<std::vector<Field>> lists);
 
 // Returns the keys that a configuration for this kind of task may have: those of the kind, and those that all kinds
-// have. They are in the order in which a configuration is written. known: the values of data.reader and model.name.
+// have. They are in the order in which a configuration is written. known: all kinds, whose readers and models are the
+// values of data.reader and model.name.
 std::vector<Field> fields_of(TaskKind const& kind, TaskKinds known);
 // Returns whether the configuration has the key "section.key", and the key has an effect.
 bool is_used(Config const& config, std::string_view name);

@@ -11,8 +11,10 @@
 
 namespace gpups::trainer {
 
-KnownKeys::KnownKeys(TaskKind const& kind, TaskKinds known) : kind_(kind), fields_(fields_of(kind, known)) {
+KnownKeys::KnownKeys(TaskKind const& kind, TaskKinds known)
+    : kind_(kind), kinds_(known), fields_(fields_of(kind, known)) {
   for (TaskKind const* const other : known) {
+    if (other == &kind) continue;
     for (Field& field : other->fields()) others_.emplace_back(other, std::move(field));
   }
 }
@@ -55,11 +57,14 @@ Field const* KnownKeys::find(std::string const& section, std::string const& key,
 }
 
 std::string KnownKeys::readers_with(std::string const& section, std::string const& key) const {
-  std::vector<std::string> readers;
+  std::vector<std::string> readers, unused;  // unused: with other settings, the key may have an effect
   for (auto const& [kind, field] : others_) {
     if (field.section != section || field.key != key) continue;
-    for (std::string const& reader : kind->readers()) readers.push_back('"' + reader + '"');
+    for (std::string const& reader : kind->readers()) {
+      (field.is_used(default_config(reader, kinds_)) ? readers : unused).push_back('"' + reader + '"');
+    }
   }
+  if (readers.empty()) readers = unused;
   std::string text;
   for (std::size_t i = 0; i < readers.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == readers.size() ? " or " : ", ") + readers[i];

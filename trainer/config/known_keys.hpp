@@ -18,6 +18,7 @@ struct Origin {
   std::filesystem::path folder;
 };
 
+// The keys of a kind of task, and those of others.
 class KnownKeys {
  public:
   // known: all kinds of tasks.
@@ -29,7 +30,7 @@ class KnownKeys {
   std::vector<std::string> sections() const;
   // Returns a field, or null if only other kinds have it. Throws Error, with the most similar key, if no kind has it.
   Field const* find(std::string const& section, std::string const& key, Origin const& origin) const;
-  // Returns the readers of the other kinds that have a key, as in: "text" or "edges".
+  // Returns the readers with which a key of other kinds has an effect, as in: "text" or "edges".
   std::string readers_with(std::string const& section, std::string const& key) const;
 
  private:
@@ -40,6 +41,7 @@ class KnownKeys {
   }
 
   TaskKind const& kind_;
+  TaskKinds kinds_;
   std::vector<Field> fields_;
   std::vector<std::pair<TaskKind const*, Field>> others_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of a kind of task: everything that the trainer knows about it. A kind owns its readers, its settings
-// with their defaults and constraints, its models, and what can be done with a trained model.
+// The interface of a kind of task. A kind owns its readers, its settings with their defaults and constraints, its
+// models, and the uses of a trained model.
 //
 // To add a kind, add a folder to trainer/tasks, and a line to trainer/tasks/task_kinds.cpp. The data and the steps of a
 // kind implement the interfaces of trainer/step/task.hpp.
@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/config/config.hpp"
@@ -52,6 +54,8 @@ class TaskKind {
   // Sets defaults that depend on other settings. given: the names of the keys that have been given, whose values stay.
   // May be called again after a change of other settings.
   virtual void set_defaults(Config&, std::set<std::string> const& /*given*/) const {}
+  // Returns the folder of the data if data.folder is not given, or "" for the folder of the configuration file.
+  virtual std::string default_folder(Config const&) const { return {}; }
   // Throws Error for settings that contradict each other. name: of the configuration, for messages.
   virtual void check(Config const&, std::string const& /*name*/) const {}
 

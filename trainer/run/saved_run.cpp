@@ -90,10 +90,13 @@ ModelFormat model_format(std::string_view name) {
 void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
                 ModelFormat format, TaskKinds kinds) {
   SavedModel const model = open_model(run, overrides, kinds);
+  if (model.saved.config.task.kind->export_model(model, folder, format)) return;
   GPUPS_REQUIRE(
-      model.saved.config.task.kind->export_model(model, folder, format),
+      !is_word2vec(format),
       "{} has no vectors of words, nodes or items (the formats of word2vec have nothing else): use --format npy",
       run.string());
+  throw Error(fmt::format("{} has a model of kind {} (such models are not exported): read it with gpu_train only",
+                          run.string(), model.saved.config.model.name));
 }
 
 void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,

@@ -49,7 +49,7 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
   reject_checkpoint_without_manifest(options.folder);
-  std::optional<SavedModel> const latest = latest_checkpoint(options.folder, config_.task.known);
+  std::optional<SavedModel> const latest = latest_checkpoint(options.folder, config_.task.kinds);
   bool const exists = latest.has_value();
   GPUPS_REQUIRE(options.resume || !exists,
                 "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
@@ -140,7 +140,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
 // Returns whether the best checkpoint has the model of the best validation.
 bool Training::is_best_kept() const {
   if (!is_checkpoint(best_checkpoint_)) return false;
-  return from_blobs(read_blobs(best_checkpoint_), best_checkpoint_, config_.task.known).state.clock == state_.best.step;
+  return from_blobs(read_blobs(best_checkpoint_), best_checkpoint_, config_.task.kinds).state.clock == state_.best.step;
 }
 
 // Returns whether no step is left and rank 0 finds the result of the run.

@@ -43,7 +43,7 @@ std::vector<Field> all_fields() {
 
 // The field with this name of the configuration's kind, if it is used, or null.
 std::optional<Field> used_field(Config const& config, std::string const& name) {
-  for (Field const& field : fields_of(*config.task.kind, config.task.known)) {
+  for (Field const& field : fields_of(*config.task.kind, config.task.kinds)) {
     if (field.name() == name && field.is_used(config)) return field;
   }
   return std::nullopt;
@@ -109,6 +109,13 @@ TEST(Config, RejectsSettingsWithoutEffect) {
   expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all triples are ranked"});
   expect_error([] { parse("[train]\nvalidate_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
+}
+
+TEST(Config, FolderOfDataDependsOnTheLastReader) {
+  EXPECT_EQ(parse("[data]\nreader = 'wordnet'\n").data.folder, "/usr/share/wordnet");
+  EXPECT_EQ(parse("[data]\nreader = 'wordnet'\n", {"data.reader=triples"}).data.folder, "/data");
+  EXPECT_EQ(parse("", {"data.reader=wordnet"}).data.folder, "/usr/share/wordnet");
+  EXPECT_EQ(parse("", {"data.reader=wordnet", "data.folder=/else"}).data.folder, "/else");
 }
 
 TEST(Config, DistanceModelsScaleInitialValuesByMargin) {
@@ -348,6 +355,7 @@ TEST(Config, ErrorNamesUnquotedStrings) {
                {"run.toml:4: gradient_compression.codec is int4 without quotes (the key needs a string): write codec = "
                 "\"int4\""});
   expect_error([] { parse("[ data ]\r\ntrain = some.txt\r\n"); }, {"write train = \"some.txt\""});
+  expect_error([] { parse("[linear]\nkind = ftrl\n"); }, {"run.toml:2", "write kind = \"ftrl\""});
   expect_error([] { parse("[model]\ndim = many\n"); }, {"run.toml:2", "not TOML"});
   expect_error([] { parse("codec = int4\n"); }, {"run.toml:1", "not TOML"});
   expect_error([] { parse("[gradient_compression]\n=\n"); }, {"run.toml:2", "not TOML"});

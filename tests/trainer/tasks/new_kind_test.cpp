@@ -122,8 +122,18 @@ class NewKind : public testing::Test {
     return nlohmann::json::parse(std::ifstream(folder_.path() / name / "summary.json"));
   }
 
+  // The kinds, if rows of this one are not exported.
+  TaskKinds without_export() {
+    kinds_.back() = &silent_;
+    return kinds_;
+  }
+
+  struct SilentKind : TargetKind {
+    bool export_model(SavedModel const&, std::filesystem::path const&, ModelFormat) const override { return false; }
+  };
   test::TemporaryFolder folder_;
   TargetKind kind_;
+  SilentKind silent_;
   std::vector<TaskKind const*> kinds_;
 };
 
@@ -139,6 +149,11 @@ TEST_F(NewKind, HasSettingsOfItsOwn) {
   expect_error([&] { parse_config("[model]\ntarget = 3\n", "run.toml", "/", {}, kinds_); },
                {"only data.reader = \"targets\" uses it"});
   expect_error([&] { parse_config("[model]\ntarget = 3\n", "run.toml", "/"); }, {"there is no key 'target'"});
+  for (char const* setting : {"data.reader=targets", "data.reader='targets'", "data.reader=\"targets\" # mine"}) {
+    Config const changed = parse_config("[model]\nnegatives = 3\nname = 'complex'\n", "run.toml", "/",
+                                        {setting, "model.name=row", "model.target=5"}, kinds_);
+    EXPECT_EQ(changed.settings<TargetSettings>().target, 5) << setting;
+  }
 }
 
 TEST_F(NewKind, TrainsResumesAndIsExported) {
@@ -154,6 +169,10 @@ TEST_F(NewKind, TrainsResumesAndIsExported) {
   export_run(folder, {}, folder_.path() / "exported", ModelFormat::kNpy, kinds_);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "exported" / "rows.tsv"));
   expect_error([&] { recommend_in_run(folder, {}, {"c"}, 2, kinds_); }, {"has no users and items"});
+  expect_error([&] { export_run(folder, {}, folder_.path() / "text", ModelFormat::kWord2vec, without_export()); },
+               {"use --format npy"});
+  expect_error([&] { export_run(folder, {}, folder_.path() / "text", ModelFormat::kNpy, without_export()); },
+               {"such models are not exported"});
   expect_error([&] { open_run(folder, {}); }, {"data.reader is \"targets\" (unknown)"});
 }
 

@@ -159,7 +159,6 @@ void set_graph_defaults(Config& config, std::set<std::string> const& given) {
   }
   if (!given.contains("model.init")) config.model.init = by_default.init;
   if (!given.contains("model.init_scale")) config.model.init_scale = by_default.init_scale;
-  if (config.data.reader == "wordnet" && config.data.folder.empty()) config.data.folder = "/usr/share/wordnet";
 }
 
 namespace fs = std::filesystem;
@@ -189,6 +188,10 @@ class GraphKind : public TaskKind {
   std::vector<Field> fields() const override { return graph_fields(); }
   void set_defaults(Config& config, std::set<std::string> const& given) const override {
     set_graph_defaults(config, given);
+  }
+
+  std::string default_folder(Config const& config) const override {
+    return config.data.reader == "wordnet" ? "/usr/share/wordnet" : "";
   }
 
   std::unique_ptr<Data const> read(Config const& config) const override { return read_graph(config); }

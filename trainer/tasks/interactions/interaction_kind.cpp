@@ -42,6 +42,7 @@ std::vector<std::uint32_t> best_items(std::span<float const> scores, std::span<I
 // user.
 std::string recommend_items(SavedModel const& model, InteractionData const& data, std::vector<std::string> const& users,
                             std::size_t count) {
+  RestoredModel restored(model, data);  // checks the data
   InteractionSet const& set = data.set();
   std::vector<std::uint32_t> numbers;
   std::vector<Key> keys;
@@ -54,7 +55,6 @@ std::string recommend_items(SavedModel const& model, InteractionData const& data
     keys.push_back(set.users.keys()[numbers.back()]);
   }
 
-  RestoredModel restored(model, data);
   Store& store = restored.store();
   Stream stream = store.make_stream();
   auto const known = set.items.keys().begin() + static_cast<std::ptrdiff_t>(set.known_items);

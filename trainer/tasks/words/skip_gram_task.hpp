@@ -16,7 +16,6 @@
 namespace gpups::trainer {
 
 // The settings that texts and networks share, those of skip-gram.
-
 struct SkipGramSettings {
   std::int64_t negatives = 15;
   std::int64_t negative_reuse = 8;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/words/word_kind.hpp"
 
-#include "kernels/base/check.hpp"
 #include "trainer/tasks/common/named_vectors.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 #include "trainer/tasks/words/word_data.hpp"
