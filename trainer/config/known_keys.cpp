@@ -57,14 +57,17 @@ Field const* KnownKeys::find(std::string const& section, std::string const& key,
 }
 
 std::string KnownKeys::readers_with(std::string const& section, std::string const& key) const {
-  std::vector<std::string> readers, unused;  // unused: with other settings, the key may have an effect
+  std::vector<std::string> readers;
   for (auto const& [kind, field] : others_) {
     if (field.section != section || field.key != key) continue;
-    for (std::string const& reader : kind->readers()) {
-      (field.is_used(default_config(reader, kinds_)) ? readers : unused).push_back('"' + reader + '"');
+    // Of a kind's readers, those that use the key by default; or all, since they may use it with other settings.
+    std::vector<std::string> const all = kind->readers();
+    std::vector<std::string> using_it;
+    for (std::string const& reader : all) {
+      if (field.is_used(default_config(reader, kinds_))) using_it.push_back(reader);
     }
+    for (std::string const& reader : using_it.empty() ? all : using_it) readers.push_back('"' + reader + '"');
   }
-  if (readers.empty()) readers = unused;
   std::string text;
   for (std::size_t i = 0; i < readers.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == readers.size() ? " or " : ", ") + readers[i];
