@@ -200,7 +200,7 @@ class ClickStepFixture {
   void make_oracle() {
     auto const& m = config_.settings<trainer::ClickSettings>();
     auto const model_dim = static_cast<std::size_t>(config_.model.dim);
-    oracle_.name = config_.model.name;
+    oracle_.model = config_.model.name;
     oracle_.config = m;
     oracle_.width = model_.features().width();
     for (std::size_t c = 0; c < layout_.categories.size(); ++c) {

@@ -39,7 +39,7 @@ struct OracleField {
 
 class ClickOracle {
  public:
-  std::string name;  // of the model
+  std::string model;  // its name
   trainer::ClickSettings config;
   std::vector<OracleField> fields;
   std::size_t head = 0, width = 0;  // the position of the first row in the block; the size of the block
@@ -49,13 +49,13 @@ class ClickOracle {
   double logit(OracleSample const& sample, std::size_t i, OracleStep const& step) {
     numbers_ = numbers_of(sample);
     collect(sample, i, step);
-    bool const always_wide = name == "logistic" || name == "fm" || name == "deepfm";
+    bool const always_wide = model == "logistic" || model == "fm" || model == "deepfm";
     double logit = 0;
     if (always_wide || config.wide) logit += wide(sample);
-    if (name == "fm" || name == "deepfm") logit += pairs();
-    if (name == "deepfm" || name == "dcnv2") logit += layers("top", config.top, block(), i, step).at(0);
-    if (name == "dcnv2") logit += crosses();
-    if (name == "dlrm") logit += interaction(i, step);
+    if (model == "fm" || model == "deepfm") logit += pairs();
+    if (model == "deepfm" || model == "dcnv2") logit += layers("top", config.top, block(), i, step).at(0);
+    if (model == "dcnv2") logit += crosses();
+    if (model == "dlrm") logit += interaction(i, step);
     return logit;
   }
 
@@ -105,7 +105,7 @@ class ClickOracle {
   // Pools the rows of every field.
   void collect(OracleSample const& sample, std::size_t i, OracleStep const& step) {
     pooled_.clear();
-    if (name == "logistic") return;
+    if (model == "logistic") return;
     for (std::size_t f = 0; f < fields.size(); ++f) {
       OracleField const& field = fields[f];
       double kept = 1;
