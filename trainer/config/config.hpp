@@ -217,6 +217,8 @@ std::vector<Difference> resume_differences(Config const& a, Config const& b);
 
 // Throws Error for settings that contradict each other. name: of the configuration, for messages.
 void require_consistent(Config const& config, std::string const& name);
+// Throws Error if the learning rate changes, although rows are updated by FTRL.
+void require_constant_schedule(Config const& config, std::string const& name);
 // Throws Error if data.train is empty.
 void require_train_file(Config const& config, std::string const& name);
 // Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model. For

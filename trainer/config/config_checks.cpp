@@ -19,11 +19,7 @@ void require_consistent(Config const& config, std::string const& name) {
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
   kind.check(config, name);
-  GPUPS_REQUIRE(
-      config.optimizer.kind != "ftrl" || config.optimizer.schedule == "constant" || !is_used(config, "optimizer.kind"),
-      "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in proportion to "
-      "the learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
-      name, config.optimizer.schedule);
+  if (config.optimizer.kind == "ftrl" && is_used(config, "optimizer.kind")) require_constant_schedule(config, name);
   DenseConfig const& dense = config.dense;
   GPUPS_REQUIRE(dense.density <= dense.initial_density || !is_used(config, "dense.initial_density"),
                 "{}: dense.density is {} and dense.initial_density is {} (during the warm-up the share falls from the "
@@ -31,6 +27,14 @@ void require_consistent(Config const& config, std::string const& name) {
                 name, dense.density, dense.initial_density);
   GPUPS_REQUIRE(!config.eval.hits.empty(),
                 "{}: eval.hits is empty (no quality would be reported): add a k, for example 10", name);
+}
+
+void require_constant_schedule(Config const& config, std::string const& name) {
+  GPUPS_REQUIRE(config.optimizer.schedule == "constant",
+                "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
+                "proportion to the "
+                "learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
+                name, config.optimizer.schedule);
 }
 
 void require_train_file(Config const& config, std::string const& name) {

@@ -44,8 +44,6 @@ std::vector<Field> model_fields(TaskKinds kinds) {
               .fixed_on_resume()};
 }
 
-bool compresses(CompressionConfig const& t) { return t.codec != "lossless" || t.top_k > 0 || t.age_max > 0; }
-
 // The keys of a direction: section, accessors of its members, and words for messages.
 template <auto Section>
 std::vector<Field> compression_fields(std::string_view section, std::string_view codec, std::string_view age,
@@ -204,6 +202,10 @@ std::vector<Field> cluster_fields() {
 }
 
 }  // namespace
+
+bool compresses(CompressionConfig const& compression) {
+  return compression.codec != "lossless" || compression.top_k > 0 || compression.age_max > 0;
+}
 
 std::vector<Field> only_if(Constraint when, std::vector<Field> fields) {
   for (Field& field : fields) field.constraints.push_back(when);

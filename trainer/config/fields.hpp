@@ -136,6 +136,9 @@ std::vector<Field> schedule_fields();
 // Dense layers: their optimizer, and the allreduce of their gradients.
 std::vector<Field> dense_fields();
 
+// Returns whether a direction of [gradient_compression] or [refresh_compression] is compressed.
+bool compresses(CompressionConfig const& compression);
+
 FieldBuilder ranking_cutoffs();    // eval.hits
 FieldBuilder reuse_batches();      // train.reuse_batches: steps do not depend on the epoch
 FieldBuilder expire_after();       // train.expire_after: new keys appear while training

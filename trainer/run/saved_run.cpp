@@ -71,8 +71,6 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
   return text;
 }
 
-namespace fs = std::filesystem;
-
 ModelFormat model_format(std::string_view name) {
   constexpr std::pair<std::string_view, ModelFormat> kFormats[] = {{"npy", ModelFormat::kNpy},
                                                                    {"flat", ModelFormat::kFlat},
@@ -87,8 +85,8 @@ ModelFormat model_format(std::string_view name) {
                           fmt::join(names, ", "), nearest_word(std::string(name), names)));
 }
 
-void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
-                ModelFormat format, TaskKinds kinds) {
+void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds) {
   SavedModel const model = open_model(run, overrides, kinds);
   if (model.saved.config.task.kind->export_model(model, folder, format)) return;
   GPUPS_REQUIRE(

@@ -32,7 +32,7 @@ struct SavedRun {
 };
 
 // Reads the configuration from the checkpoint, applies overrides, and reads the data. Throws Error if there is no
-// checkpoint, or if the data has changed.
+// checkpoint, or if the data has changed. kinds, here and below: of tasks; see parse_config().
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides,
                   TaskKinds kinds = task_kinds());
 
@@ -46,19 +46,16 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
 // Returns the format with a name: npy, flat, word2vec or word2vec-binary. Throws Error for another name.
 ModelFormat model_format(std::string_view name);
 
-// Writes the rows of a run's checkpoint to `folder`/rows, and other files that a program needs to use them: the dense
-// layers of a click-through model (see SavedClicks::write), the range of ratings (see SavedRatings::write), or the
-// names of a knowledge graph's keys, in entities.tsv, relations.tsv and inverse_relations.tsv, of a text's words, in
-// words.tsv, of a network's nodes, in nodes.tsv, or of items and users, in items.tsv and users.tsv. The formats of
-// word2vec have one file instead, vectors.txt or vectors.bin. run: folder of the run. folder: must not exist, or be
-// empty. Throws Error if the run has no valid checkpoint, the model has no vectors for word2vec, or the folder cannot
-// be written.
+// Writes the rows of a run's checkpoint to `folder`/rows, and the other files that a program needs to use them (see
+// TaskKind::export_model() and the document of the kind of task). The formats of word2vec have one file instead,
+// vectors.txt or vectors.bin. run: folder of the run. folder: must not exist, or be empty. Throws Error if the run has
+// no valid checkpoint, the model has no vectors for word2vec, or the folder cannot be written.
 void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
                 std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds = task_kinds());
 
-// Calls `take` with a number for each sample of `file`, in order and some at a time: see SavedClicks::predict() and
-// SavedRatings::predict(). Adds notices about the file to `notices`. Throws Error if the run has no checkpoint or its
-// model does not predict, and for an invalid sample.
+// Calls `take` with a number for each sample of `file`, in order and some at a time; see TaskKind::predict(). Adds
+// notices about the file to `notices`. Throws Error if the run has no checkpoint or its model does not predict, and for
+// an invalid sample.
 void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
                  std::filesystem::path const& file, std::vector<std::string>& notices,
                  std::function<void(std::span<float const>)> const& take, TaskKinds kinds = task_kinds());

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "kernels/base/check.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/click/click_data.hpp"
@@ -187,10 +186,7 @@ std::vector<Field> click_fields() {
 
 void check_click_settings(Config const& config, std::string const& name) {
   require_train_file(config, name);
-  GPUPS_REQUIRE(!kLinearProximal.in(config) || config.optimizer.schedule == "constant",
-                "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
-                "proportion to the learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
-                name, config.optimizer.schedule);
+  if (kLinearProximal.in(config)) require_constant_schedule(config, name);
 }
 
 class ClickKind : public TaskKind {

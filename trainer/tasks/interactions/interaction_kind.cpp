@@ -127,10 +127,8 @@ class InteractionKind : public TaskKind {
 
   void check(Config const& config, std::string const& name) const override {
     require_train_file(config, name);
-    CompressionConfig const& gradients = config.gradient_compression;
-    bool const compressed = gradients.codec != "lossless" || gradients.top_k > 0 || gradients.age_max > 0;
     GPUPS_REQUIRE(
-        config.model.name != "ials" || (config.placement.staleness == 0 && !compressed),
+        config.model.name != "ials" || (config.placement.staleness == 0 && !compresses(config.gradient_compression)),
         "{}: model.name is \"ials\" with placement.staleness or [gradient_compression] (the change of a row would "
         "arrive late, when the row may have been solved again): remove them",
         name);

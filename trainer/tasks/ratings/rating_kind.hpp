@@ -20,7 +20,6 @@ struct RatingSettings {
 TaskKind const& rating_kind();
 
 // The tables of a factorization. A row has model.dim factors and, with model.biases, a bias as its last number.
-
 inline constexpr TableId kRowsTable{0}, kColumnsTable{1};
 
 // Returns the numbers of a row.
