@@ -1,19 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-# gpups_kernels(target NAME...): adds kernels/NAME.cu to the target, as a host object made by the C++ compiler (from a
-# generated one-line file) and, with CUDA, as a device object made by nvcc. Sets GPUPS_KERNEL_HOST_SOURCES to the list
-# of the generated files.
+# gpups_kernels(target NAME... [LEVELED source...]): adds kernels/NAME.cu to the target, as a host object made by the
+# C++ compiler (from a generated file that includes it) and, with CUDA, as a device object made by nvcc. LEVELED: other
+# host code that is compiled for each level. With GPUPS_UNITY, the host code of a room is one object. Sets
+# GPUPS_LEVELED_SOURCES to the list of the generated files.
 function(gpups_kernels target)
-  set(hosts "")
-  foreach(name IN LISTS ARGN)
-    set(body ${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu)
-    set(host ${CMAKE_CURRENT_BINARY_DIR}/host/${name}.cpp)
-    file(RELATIVE_PATH included ${PROJECT_SOURCE_DIR} ${body})
-    file(CONFIGURE OUTPUT ${host} CONTENT "#include \"@included@\"\n" @ONLY)
-    target_sources(${target} PRIVATE ${host})
-    list(APPEND hosts ${host})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LEVELED")
+  set(bodies ${arg_LEVELED})
+  foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
+    list(APPEND bodies ${name}.cu)
     if(GPUPS_HAS_CUDA)
-      target_sources(${target} PRIVATE ${body})
+      target_sources(${target} PRIVATE ${name}.cu)
     endif()
   endforeach()
-  set(GPUPS_KERNEL_HOST_SOURCES ${hosts} PARENT_SCOPE)
+  set(hosts "")
+  foreach(body IN LISTS bodies)
+    set(path ${CMAKE_CURRENT_SOURCE_DIR}/${body})
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    cmake_path(REMOVE_EXTENSION body OUTPUT_VARIABLE host)
+    if(GPUPS_UNITY)
+      cmake_path(GET body PARENT_PATH host)
+    endif()
+    list(APPEND hosts ${host})
+    string(APPEND text_${host} "#include \"${path}\"\n")
+  endforeach()
+  list(REMOVE_DUPLICATES hosts)
+  set(sources "")
+  foreach(host IN LISTS hosts)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/host/${host}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text_${host}}" @ONLY)
+    list(APPEND sources ${source})
+  endforeach()
+  target_sources(${target} PRIVATE ${sources})
+  set(GPUPS_LEVELED_SOURCES ${sources} PARENT_SCOPE)
 endfunction()

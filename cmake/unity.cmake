@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # With GPUPS_UNITY, consecutive sources of a top folder are compiled together, so that headers are parsed, and templates
-# instantiated, once for all of them. This takes about three fifths of the time. Each source compiles alone too, with
-# only what it includes, and kernels always do.
+# instantiated, once for all of them; so is the host code of the kernels of a room (kernels.cmake). This takes about
+# three fifths of the time. Each source compiles alone too, with only what it includes.
 set(GPUPS_UNITY_SOURCES 20)
 set(GPUPS_UNITY_TESTS 4)  # of a test program, from several folders
 set(GPUPS_STANDARD_HEADERS <algorithm> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map>

@@ -156,8 +156,8 @@ template <class Out>
 bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
   bool const watch = !(static_cast<double>(entries.count) * s.contribution_max < kFastUnits);
-  if (far) return watch ? sum_all_columns<true, true>(s, entries, out) : sum_all_columns<true, false>(s, entries, out);
-  return watch ? sum_all_columns<false, true>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
+  if (watch) return sum_all_columns<true, true>(s, entries, out);  // seldom
+  return far ? sum_all_columns<true, false>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
 }
 
 #endif
@@ -174,20 +174,7 @@ inline WideSum wide_sum(SumGradients const& s, double per_grid, RowEntries const
 
 // Writes the sums of all columns to `to`, and zeros to the padding. Returns false if a contribution is not valid or a
 // sum does not fit int64; all sums are then undefined.
-inline bool sum_any_row(SumGradients const& s, double per_grid, RowEntries const& entries, std::int64_t* to) {
-  std::size_t const dim = s.sums.columns(), stride = s.sums.stride();
-  for (std::size_t j = dim; j < stride; ++j) to[j] = 0;
-#ifdef GPUPS_DOWNWARD
-  if (sum_row(s, entries, ToUnits{to})) return true;
-#endif
-  bool fits = true;
-  for (std::size_t j = 0; j < dim; ++j) {
-    WideSum const sum = wide_sum(s, per_grid, entries, j);
-    to[j] = static_cast<std::int64_t>(sum.units);
-    fits = fits && sum.fits();
-  }
-  return fits;
-}
+bool sum_any_row(SumGradients const& s, double per_grid, RowEntries const& entries, std::int64_t* to);
 
 }  // namespace gpups::kernels
 

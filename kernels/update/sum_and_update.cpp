@@ -26,11 +26,14 @@ void run(HostExec ex, SumAndUpdate const& arguments) {
   auto const& u = arguments.update;
   if (u.ids.empty()) return;
   double const per_grid = std::ldexp(1.0, -s.grid_log2), unit = std::ldexp(u.scale, u.grid_log2);
+  auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
+  // From integers. One kind of sums is enough for all rows, since update_row() converts them in the same way.
   auto const update = [&](std::uint32_t r, std::int64_t const* sums, bool fits) {
     if (!fits) atomic_min(u.bad_row.data(), u.ids[r]);
-    update_row(HostLanes{}, u, u.ids[r], MeanOfUnits{sums, unit});
+    alignas(64) double converted[kBufferColumns];
+    std::copy_n(sums, s.sums.stride(), converted);
+    update_row(HostLanes{}, u, u.ids[r], MeanOfDoubles{converted, unit});
   };
-  auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
   auto const short_row = [&](std::uint32_t r, RowEntries const& entries) {
 #ifdef GPUPS_DOWNWARD
     alignas(64) double exact[kBufferColumns];
