@@ -50,6 +50,7 @@ std::size_t first_rejected(T const* values, double per_unit, std::size_t n) {
 template <class T>
 std::size_t add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
                       std::size_t n) {
+  GPUPS_ASSERT(n > 0 && n <= kResidualBlock);
   if constexpr (std::is_same_v<T, std::int64_t>) {
     if (velocity == nullptr) {
       std::size_t const rejected = first_rejected(gradient, 1, n);
