@@ -156,7 +156,7 @@ template <class Out>
 bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
   bool const watch = !(static_cast<double>(entries.count) * s.contribution_max < kFastUnits);
-  if (watch) return sum_all_columns<true, true>(s, entries, out);  // seldom
+  if (watch) return sum_all_columns<true, true>(s, entries, out);  // seldom, so not compiled for near sources
   return far ? sum_all_columns<true, false>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
 }
 

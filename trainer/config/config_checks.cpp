@@ -32,8 +32,7 @@ void require_consistent(Config const& config, std::string const& name) {
 void require_constant_schedule(Config const& config, std::string const& name) {
   GPUPS_REQUIRE(config.optimizer.schedule == "constant",
                 "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
-                "proportion to the "
-                "learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
+                "proportion to the learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
                 name, config.optimizer.schedule);
 }
 
