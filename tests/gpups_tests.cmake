@@ -39,15 +39,16 @@ if(GPUPS_UNITY)
 endif()
 
 # gpups_tests(name [LABELS label...] [SERIAL] [SHARDS n] [LIBRARIES library...] [EMULATED_FILTER pattern]
-#             [AARCH64_FILTER pattern] SOURCES file...):
+#             [TSAN_FILTER pattern] [AARCH64_FILTER pattern] SOURCES file...):
 # a test program of these files, and an entry of ctest for each of its shards: a process that runs every n-th case. An
 # entry should take minutes at most with sanitizers, and there should be enough of them for all cores. EMULATED_FILTER:
-# the cases that use a device, if the others would take long where devices are emulated. AARCH64_FILTER: the cases that
-# run where the processor is emulated.
+# the cases that use a device, if the others would take long where devices are emulated. TSAN_FILTER: the cases that run
+# with the thread sanitizer. AARCH64_FILTER: the cases that run where the processor is emulated.
 # LABELS tsan: it also runs with the thread sanitizer. LABELS emulated: it also runs with emulated devices. LABELS
 # aarch64: it also runs with an emulated processor. SERIAL: it runs while nothing else does.
 function(gpups_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER;AARCH64_FILTER" "LABELS;LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "SHARDS;EMULATED_FILTER;TSAN_FILTER;AARCH64_FILTER"
+    "LABELS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   gpups_test_target(${name} ${arg_LIBRARIES})
@@ -63,6 +64,8 @@ function(gpups_tests name)
   set(filter "")
   if(GPUPS_EMULATED)
     set(filter ${arg_EMULATED_FILTER})
+  elseif(GPUPS_SANITIZE MATCHES thread)
+    set(filter ${arg_TSAN_FILTER})
   elseif(CMAKE_CROSSCOMPILING)
     set(filter ${arg_AARCH64_FILTER})
   endif()

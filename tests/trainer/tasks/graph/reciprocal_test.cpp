@@ -34,13 +34,16 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"model.sampling=kvsall", "model.reciprocal=true", "model.n3=.001",
                                              "model.entity_dropout=.1", "model.relation_dropout=.1"}));
 
-TEST_P(ReciprocalTest, LearnsWithTheSameBitsOnAnyNumberOfRanks) {
+TEST_P(ReciprocalTest, Learns) {
+  EXPECT_GT(run("run", settings({"train.epochs=40"})).at("test").at("mrr").get<double>(), 0.25);
+}
+
+TEST_P(ReciprocalTest, BitsAreIndependentOfRanks) {
   auto const with = [&](std::string const& ranks) {
-    return run(ranks, settings({"train.epochs=40", "run.ranks=" + ranks}));
+    return result(run(ranks, settings({"train.epochs=10", "run.ranks=" + ranks})));
   };
   auto const alone = with("1");
-  EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.25);
-  for (char const* ranks : {"2", "3", "4"}) EXPECT_EQ(result(with(ranks)), result(alone)) << ranks;
+  for (char const* ranks : {"2", "3", "4"}) EXPECT_EQ(with(ranks), alone) << ranks;
 }
 
 TEST_P(ReciprocalTest, ResumedRunEqualsUninterruptedRun) {
