@@ -8,7 +8,7 @@ from goal import CORES, ROOT, CannotMeasure, Goal, all_equal, at_least, at_most,
 
 SPEED_RUNS, QUALITY_SEEDS, STEPS = 5, 5, 200
 CONFIG = ROOT / "examples" / "configs" / "clicks.toml"
-SPLIT = ("prepare", "wait_ready", "pull", "forward_backward", "push", "begin_sum", "advance_clock", "wait_apply")
+SPLIT = ("prepare", "wait_ready", "pull", "forward_backward", "push", "begin_allreduce", "advance_clock", "wait_apply")
 SPEED_SAMPLES, QUALITY_SAMPLES, READING_SAMPLES = 200_000, 2_500_000, 500_000
 
 
