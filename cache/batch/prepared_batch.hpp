@@ -79,6 +79,8 @@ struct PreparedPart {
   View<Key const> keys;
   View<std::uint32_t const> positions, offsets, order, bags, bag_of;
 
+  bool pooled_by_mean = false;  // by the last pull_pooled()
+
   // Set in progress(). This rank's rows get their numbers when the routes of the batch are known, replicas before their
   // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard

@@ -53,9 +53,8 @@ void append_compression(Fields& fields, char const* of, RowCompression const& tr
   fields.push_back({fmt::format("{}.capacity_rows", of), fmt::to_string(transfer.capacity_rows)});
 }
 
-// Returns all options of a table except its name, expected_rows, and the lengths of its schedule. The order is part of
-// the format. expected_rows only reserves memory. The lengths may follow from the amount of data; a program can report
-// different data better than this check.
+// Returns all options of a table except its name and expected_rows, which only reserves memory. The order is part of
+// the format.
 Fields fields_of(TableOptions const& o) {
   Fields fields{
       {"dim", fmt::to_string(o.dim)},
@@ -66,6 +65,8 @@ Fields fields_of(TableOptions const& o) {
       {"initializer.kind", text(o.initializer.kind)},
       {"initializer.scale", fmt::to_string(o.initializer.scale)},
       {"schedule.kind", text(o.schedule.kind)},
+      {"schedule.warmup_steps", fmt::to_string(o.schedule.warmup_steps)},
+      {"schedule.total_steps", fmt::to_string(o.schedule.total_steps)},
       {"schedule.min_factor", fmt::to_string(o.schedule.min_factor)},
       {"optimizer.kind", text(o.optimizer.kind)},
       {"optimizer.learning_rate", fmt::to_string(o.optimizer.learning_rate)},

@@ -102,8 +102,20 @@ void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<fl
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
+  if (options_.optimizer.kind == Optimizer::Kind::kFtrl) forget_linear_terms(stream, ids);
   kernels::begin_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids, .step = kernels::lifecycle_step(clock)});
   stream.wait();
+}
+
+// Sets FTRL's z of rows to 0: the next step then computes it from the row's value, which it would replace otherwise.
+void TableShard::forget_linear_terms(Stream& stream, View<std::uint32_t const> ids) {
+  Array<float> const state(stream.device(), ids.size() * state_columns_);
+  kernels::gather_stored(stream, kernels::GatherStored<float>{state_.const_ref(), ids, state});
+  std::vector<float> host = to_host(stream, View<float const>(state));
+  for (std::size_t first = 0; first < host.size(); first += state_columns_) {  // n of each column, then z
+    std::fill_n(host.begin() + static_cast<std::ptrdiff_t>(first + state_columns_ - dim()), dim(), 0.0F);
+  }
+  kernels::scatter_stored(stream, kernels::ScatterStored<float>{to_device(stream, host), ids, state_.ref()});
 }
 
 void TableShard::wait_mark_erased(Stream& stream, View<Key const> keys) {

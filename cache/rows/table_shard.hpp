@@ -228,7 +228,8 @@ class TableShard {
   // Writes the initial values of keys to `out`, (keys, dim), rounded to the table's data type. Queued on `stream`.
   void initial_values(Stream& stream, View<Key const> keys, MatrixView<float> out) const;
 
-  // Sets the values of rows, and their last update to step `clock`. Creates missing rows with initial optimizer state.
+  // Sets the values of rows, and their last update to step `clock`. Creates missing rows with initial optimizer state;
+  // the state of other rows stays, except FTRL's z, which follows from the value.
   // 16-bit types round to the nearest.
   void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock);
 
@@ -301,6 +302,7 @@ class TableShard {
   // Queued on `stream`.
   Array<Key> keys_of(Stream& stream, View<std::uint32_t const> ids) const;
   kernels::CountOccurrences occurrences_of(RowSums const& rows, Clock clock) const;
+  void forget_linear_terms(Stream& stream, View<std::uint32_t const> ids);
   // Returns an epoch that no mark has.
   std::uint32_t next_epoch(Stream& stream);
   // Returns the arguments of an optimizer step, without the sums.

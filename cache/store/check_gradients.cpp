@@ -25,11 +25,11 @@ void check_gradients(Stream const& stream, PreparedPart const& part, TableOption
                 "the table's dim",
                 options.name, sources.columns(), options.dim);
   GPUPS_REQUIRE(
-      coefficients.empty() || coefficients.size() >= part.entries,
+      coefficients.empty() || coefficients.size() == part.entries,
       "push() was called with {} coefficients for {} entries of table '{}' (each entry needs one): give one for each "
       "entry, or none",
       coefficients.size(), part.entries, options.name);
-  GPUPS_REQUIRE(source_indices.empty() || source_indices.size() >= part.entries,
+  GPUPS_REQUIRE(source_indices.empty() || source_indices.size() == part.entries,
                 "push() was called with {} source indices for {} entries of table '{}' (each entry needs one): give "
                 "one for each entry, or none",
                 source_indices.size(), part.entries, options.name);
@@ -40,6 +40,11 @@ void check_gradients(Stream const& stream, PreparedPart const& part, TableOption
       "push() was called with {} sources for {} {} of table '{}' (without source indices each has its own): give one "
       "for each, or source indices",
       sources.rows(), due, has_bags ? "bags" : "entries", options.name);
+  GPUPS_REQUIRE(
+      !part.pooled_by_mean || part.entries == 0 || !coefficients.empty(),
+      "push() was called without coefficients for bags of table '{}' that pull_pooled() pooled by their mean (a "
+      "bag's gradient is divided among its entries): give coefficients of 1 / bag size",
+      options.name);
   GPUPS_REQUIRE(!source_max_abs || *source_max_abs >= 0,
                 "push() was called with source_max_abs {} for table '{}' (it is a bound of magnitudes): give a number "
                 "of 0 or more, or none",

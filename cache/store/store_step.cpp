@@ -188,6 +188,7 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
                                    .mean = pooling == Pooling::kMean,
                                    .out = out};
   kernels::find_pooled(stream, {{&table, 1}});
+  batch.impl()->parts[part].pooled_by_mean = pooling == Pooling::kMean;
   batch.impl()->read_events.push_back(stream.record());
 }
 

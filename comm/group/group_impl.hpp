@@ -39,9 +39,10 @@ struct Group::Impl {
   std::unique_ptr<comm::BulkTransport> bulk;
   std::unique_ptr<comm::ProgressDriver> driver;
   RankLocation location;
-  int cores_shared_by = 1;   // ranks that run on the same cores
-  int ranks_in_process = 1;  // ranks that are threads of this process
-  bool simulated = false;    // time is simulated: measured times mean nothing and must not decide anything
+  int cores_shared_by = 1;                 // ranks that run on the same cores
+  int ranks_in_process = 1;                // ranks that are threads of this process
+  std::shared_ptr<char const> threads_of;  // the same object for these ranks; null for one rank in a process
+  bool simulated = false;  // time is simulated: measured times mean nothing and must not decide anything
   std::string broadcast_data;
   double wait_timeout_s = 300;  // of collectives, in seconds
   bool had_store = false;       // a rank may create one Store

@@ -2,6 +2,7 @@
 #include <exception>
 #include <future>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -87,6 +88,14 @@ void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const
       "run_ranks was given {} Group objects, not one for each rank (ranks wait for the whole group): give all that "
       "Group::threads() returned",
       group.size());
+  std::set<Rank> ranks;
+  for (Group const& member : group) {
+    GPUPS_REQUIRE(
+        member.impl().threads_of == group.front().impl().threads_of && ranks.insert(member.rank()).second,
+        "run_ranks was given Group objects of different groups, or rank {} twice (ranks would wait for others "
+        "that do not run): give all that one call of Group::threads() returned",
+        number(member.rank()));
+  }
   GPUPS_REQUIRE(body != nullptr, "run_ranks was given an empty function (the ranks have nothing to run): give one");
   Failures failures;
   std::promise<bool> begin;  // no rank starts before all threads exist

@@ -36,6 +36,7 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
   auto transports = make_local_transports(ranks, network);
   auto payloads = make_local_bulk_transports(ranks, network);
   std::vector<std::shared_ptr<Group::Impl>> impls;
+  auto const threads_of = std::make_shared<char const>('\0');
   for (int rank = 0; rank < ranks; ++rank) {
     auto const i = static_cast<std::size_t>(rank);
     auto impl = std::make_shared<Group::Impl>();
@@ -44,6 +45,7 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     impl->driver = make_driver(Rank{static_cast<std::uint32_t>(rank)});
     impl->location = {.host = host_name(), .cores = {}, .local_rank = rank, .local_ranks = ranks};
     impl->cores_shared_by = impl->ranks_in_process = ranks;
+    impl->threads_of = threads_of;
     impls.push_back(std::move(impl));
   }
   return impls;

@@ -194,7 +194,7 @@ class Matrix {
   Matrix() = default;
   // Allocates uninitialised elements. Throws Error if there is no memory.
   Matrix(Device device, std::size_t rows, std::size_t columns)
-      : elements_(device, memory::bytes_of(rows, row_stride(columns))), rows_(rows), columns_(columns) {}
+      : elements_(device, memory::bytes_of(rows, padded(columns))), rows_(rows), columns_(columns) {}
 
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
@@ -210,6 +210,12 @@ class Matrix {
   operator MatrixView<T const>() const { return view(); }
 
  private:
+  // The stride, or a number of elements that no memory has where that would overflow.
+  static constexpr std::size_t padded(std::size_t columns) {
+    constexpr std::size_t most = ~std::size_t{0} / 4;
+    return columns > most ? most : row_stride(columns);
+  }
+
   Array<T> elements_;
   std::size_t rows_ = 0, columns_ = 0;
 };

@@ -241,9 +241,10 @@ class Store {
   // each batch once, with or without wait_ready() and pull() before. Queued on `stream`: the arrays may be freed when
   // the work queued here is done. The rows of the batch cannot be read after push(), because they may change.
   //
-  // For Pooling::kMean, give coefficients of 1 / bag size, multiplied by the coefficients of pull_pooled(), if any.
-  // Throws Error if a source index is not below the number of sources, and pushes nothing; on a GPU, all ranks reject
-  // the step instead, because push() does not wait for the check, which reads 4 bytes per entry.
+  // For Pooling::kMean, give coefficients of 1 / bag size, multiplied by the coefficients of pull_pooled(), if any; a
+  // part that was pooled so is rejected without coefficients. Throws Error if a source index is not below the number of
+  // sources, and pushes nothing; on a GPU, all ranks reject the step instead, because push() does not wait for the
+  // check, which reads 4 bytes per entry.
   void push(Stream& stream, PreparedBatch const& batch, std::span<TableGradients const> gradients);
 
   // Ends the step. When all ranks have ended it, owners apply the gradients in the background. A rank without a batch

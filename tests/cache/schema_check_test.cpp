@@ -56,14 +56,6 @@ TEST(SchemaCheck, AcceptsEqualSchemasAndDifferentHints) {
   };
   EXPECT_EQ(errors(add(0), add(0)), std::vector<std::string>(2));
   EXPECT_EQ(errors(add(0), add(1000)), std::vector<std::string>(2)) << "expected_rows is a hint";
-  auto const until = [](std::int64_t steps) {
-    return [steps](Store& store) {
-      store.add_table({.name = "a",
-                       .dim = 3,
-                       .schedule = {.kind = Schedule::Kind::kLinear, .warmup_steps = steps / 2, .total_steps = steps}});
-    };
-  };
-  EXPECT_EQ(errors(until(10), until(20)), std::vector<std::string>(2)) << "steps follow from the data";
 }
 
 TableOptions const kPlain{.name = "t", .dim = 4};
@@ -93,6 +85,12 @@ TEST(SchemaCheck, ErrorNamesRanksAndValues) {
                   "table 't' with dim of 4, and rank 1 of 5");
   expect_rejected(kPlain, with([](auto& o) { o.optimizer.learning_rate = 0.25F; }),
                   "optimizer.learning_rate of 0.25, and rank 0 of 0.1", "and rank 1 of 0.25");
+  auto const until = [](std::int64_t warmup, std::int64_t steps) {
+    return with(
+        [=](auto& o) { o.schedule = {.kind = Schedule::Kind::kLinear, .warmup_steps = warmup, .total_steps = steps}; });
+  };
+  expect_rejected(until(2, 10), until(2, 20), "schedule.total_steps of 20, and rank 0 of 10", "and rank 1 of 20");
+  expect_rejected(until(2, 10), until(3, 10), "schedule.warmup_steps of 3, and rank 0 of 2", "and rank 1 of 3");
   expect_rejected(kPlain, with([](auto& o) { o.name += "2"; }),
                   "rank 1 has a table 0 with the name of t2, and rank 0 of t",
                   "rank 0 has a table 0 with the name of t, and rank 1 of t2");

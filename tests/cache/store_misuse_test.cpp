@@ -94,6 +94,23 @@ TEST(StoreMisuse, StepWithoutPullNeedsNoWaitReady) {
   }
 }
 
+TEST(StoreMisuse, RejectsMoreCoefficientsOrIndicesThanEntries) {
+  with_store([](Trained& one) {
+    auto const batch = one.prepare({Key{1}, Key{2}});
+    one.store.wait_ready(batch);
+    Matrix<float> const sources(Device::host(), 2, kDim);
+    std::vector<float> const coefficients(3, 1.0F);
+    std::vector<std::uint32_t> const indices(3, 0);
+    auto const push = [&](TableGradients const& gradients) { one.store.push(one.stream, batch, {&gradients, 1}); };
+    expect_error([&] { push({.sources = sources, .coefficients = View<float const>(coefficients)}); },
+                 {"3 coefficients for 2 entries"});
+    expect_error([&] { push({.sources = sources, .source_indices = View<std::uint32_t const>(indices)}); },
+                 {"3 source indices for 2 entries"});
+    one.push(batch);
+    one.store.advance_clock();
+  });
+}
+
 TEST(StoreMisuse, RejectsCallsBetweenPushAndAdvanceClock) {
   TemporaryFolder const folder;
   with_store([&](Trained& one) {

@@ -65,7 +65,7 @@ TEST(Store, FirstUseCreatesRow) {
 }
 
 // A factor that lost its initial value would stay at 0, and so would the gradients of the factor it is multiplied with.
-TEST(Store, FtrlStartsFromInitialValue) {
+TEST(Store, FtrlStartsFromInitialAndFromAssignedValues) {
   Store store(Group::alone(), {});
   auto table = lossless_table(3);
   table.optimizer = {.kind = Optimizer::Kind::kFtrl, .learning_rate = 0.5F};
@@ -76,6 +76,14 @@ TEST(Store, FtrlStartsFromInitialValue) {
   step(store, stream, keys_of({7}), 4, 3);
   EXPECT_FLOAT_EQ(value_of(store, stream, Key{7}, 3), 0.625F - 0.5F * 4 / (5 + 1));
   EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 0.625F);
+  auto const eight = keys_of({8});
+  Matrix<float> fives(Device::host(), 1, 3);
+  std::fill_n(fives.row(0).data(), 3, 5.0F);
+  store.assign(stream, TableId{0}, View<Key const>(eight), fives);
+  step(store, stream, eight, 0, 3);
+  EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 5);
+  step(store, stream, eight, 4, 3);
+  EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 5 - 0.5F * 4 / (5 + 1));
 }
 
 TEST(Store, PrepareCreatesNoRows) {
@@ -133,6 +141,8 @@ TEST(Store, PullPooledSumsAndAverages) {
   Matrix<float> bags(Device::host(), 3, 2);
   for (int b = 0; b < 3; ++b) bags.row(b)[0] = bags.row(b)[1] = static_cast<float>(3 * b);
   TableGradients const gradients{.sources = bags};
+  expect_error([&] { store.push(stream, batch, {&gradients, 1}); }, {"pooled by their mean", "1 / bag size"});
+  store.pull_pooled(stream, batch, 0, Pooling::kSum, out);
   store.push(stream, batch, {&gradients, 1});
   store.advance_clock();
   EXPECT_EQ(value_of(store, stream, Key{1}, 2), 1.0F);
@@ -232,19 +242,15 @@ TEST(Store, GivenSourceMaximumIsNotRecomputed) {
   }
 }
 
-TEST(Store, RejectsInvalidOptimizers) {
-  Store store(Group::alone(), {});
-  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta2 = 1}}), Error);
-  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta1 = -0.1F}}), Error);
-  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.l1 = -1}}), Error);
-}
-
 TEST(Store, RejectsMisuse) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "", .dim = 3}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 0}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .schedule = {.kind = Schedule::Kind::kLinear}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.learning_rate = -1}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta2 = 1}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta1 = -0.1F}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.l1 = -1}}), Error);
   store.add_table(lossless_table(2));
   EXPECT_THROW(store.add_table(lossless_table(2)), Error);
   auto stream = store.make_stream();

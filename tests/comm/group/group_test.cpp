@@ -102,6 +102,13 @@ TEST(RunRanks, RejectsIncompleteGroup) {
   EXPECT_THROW(run_ranks({}, [](Group) {}), Error);
 }
 
+TEST(RunRanks, RejectsRanksOfDifferentGroups) {
+  auto const one = Group::threads(2), other = Group::threads(2);
+  test::expect_error([&] { run_ranks({one[0], other[1]}, [](Group) {}); }, {"different groups"});
+  test::expect_error([&] { run_ranks({one[1], one[1]}, [](Group) {}); }, {"rank 1 twice"});
+  run_ranks({one[1], one[0]}, [](Group) {});  // in any order
+}
+
 TEST(RunRanks, RethrowsFailureAndEndsOtherRanks) {
   std::atomic<int> peer_errors = 0;
   try {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "gpups/error.hpp"
 #include "gpups/stream.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 
@@ -27,6 +28,15 @@ TEST(Array, TruncateKeepsMemoryUntilDestruction) {
     EXPECT_GE(in_use(), before + kSize * sizeof(int));
   }
   EXPECT_EQ(in_use(), before);
+}
+
+TEST(Matrix, RejectsMoreColumnsThanAnyMemoryHas) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers end the process";
+#endif
+  for (std::size_t const columns : {~std::size_t{0}, ~std::size_t{0} - 1, ~std::size_t{0} / 4, ~std::size_t{0} / 8}) {
+    EXPECT_THROW(Matrix<float>(Device::host(), 2, columns), Error) << columns;
+  }
 }
 
 // Queued work may still use a freed block. Its thread gets the block back at once, another one does not.
