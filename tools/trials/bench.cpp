@@ -184,6 +184,11 @@ void run_bench(CommandLine const& line) {
                       "the test has no metric '{}' (bench.metrics names it, and {}): correct bench.metrics, or the "
                       "settings of the test",
                       plan.metrics[m], test.empty() ? "there is no test split" : "it has " + test.dump());
+        GPUPS_REQUIRE(
+            test.at(plan.metrics[m]).is_number(),
+            "the test's {} is not defined (for example, all labels are equal): use other test data, or another "
+            "metric in bench.metrics",
+            plan.metrics[m]);
         mean.metrics[m] += summary->at("test").at(plan.metrics[m]).get<double>() / folds;
       }
       mean.seconds += summary->at("train_seconds").get<double>() / folds;

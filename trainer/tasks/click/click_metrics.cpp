@@ -24,7 +24,7 @@ double sum_of(std::vector<Prediction> const& sorted, float Prediction::*what) {
 
 }  // namespace
 
-double area_under_curve(std::vector<Prediction>& predicted) {
+std::optional<double> area_under_curve(std::vector<Prediction>& predicted) {
   auto const rank = [](Prediction const& p) { return std::isnan(p.probability) ? -1.0F : p.probability; };
   std::sort(predicted.begin(), predicted.end(), [rank](Prediction const& a, Prediction const& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.label < b.label;
@@ -41,7 +41,8 @@ double area_under_curve(std::vector<Prediction>& predicted) {
     clicks += clicks_here;
     others += others_here;
   }
-  return clicks > 0 && others > 0 ? above / (clicks * others) : 0.5;
+  if (clicks == 0 || others == 0) return std::nullopt;
+  return above / (clicks * others);
 }
 
 void PredictionCollector::add(std::span<float const> probabilities, std::span<float const> labels,
@@ -93,15 +94,21 @@ ClickMetrics PredictionCollector::wait_metrics(Store& store) {
 }
 
 Metrics to_metrics(ClickMetrics const& m) {
+  auto const json = [](std::optional<double> value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+  auto const text = [](std::optional<double> value, int digits) {
+    return value ? fmt::format("{:.{}f}", *value, digits) : "undefined";
+  };
+  std::string of_one_class;
+  if (!m.auc && m.samples > 0) of_one_class = fmt::format(" (all {} labels are equal)", m.samples);
   return {.json = {{"samples", m.samples},
                    {"clicks", m.clicks},
-                   {"auc", m.auc},
+                   {"auc", json(m.auc)},
                    {"log_loss", m.log_loss},
-                   {"calibration", m.calibration},
-                   {"normalized_entropy", m.normalized_entropy}},
-          .text = fmt::format("auc {:.4f}  log-loss {:.4f}  calibration {:.3f}  normalized entropy {:.4f}", m.auc,
-                              m.log_loss, m.calibration, m.normalized_entropy),
-          .quality = m.auc};
+                   {"calibration", json(m.calibration)},
+                   {"normalized_entropy", json(m.normalized_entropy)}},
+          .text = fmt::format("auc {}{}  log-loss {:.4f}  calibration {}  normalized entropy {}", text(m.auc, 4),
+                              of_one_class, m.log_loss, text(m.calibration, 3), text(m.normalized_entropy, 4)),
+          .quality = m.auc.value_or(1 / (1 + m.log_loss))};
 }
 
 }  // namespace gpups::trainer

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,14 +16,18 @@ namespace gpups::trainer {
 // Metrics of some samples.
 struct ClickMetrics {
   std::int64_t samples = 0;
-  double clicks = 0;              // the sum of labels
-  double auc = 0.5;               // probability that a click ranks above a sample without one; ties count half
-  double log_loss = 0;            // mean, natural logarithm
-  double calibration = 1;         // predicted clicks / clicks
-  double normalized_entropy = 1;  // log_loss / that of a model that always predicts the mean label
-                                  // (He et al.: "Practical lessons from predicting clicks on ads at Facebook", 2014)
+  double clicks = 0;    // the sum of labels
+  double log_loss = 0;  // mean, natural logarithm
+  // Nothing if they are not defined: the first and the last if all labels are 0 or all are 1, the second without
+  // clicks.
+  std::optional<double> auc;          // probability that a click ranks above a sample without one; ties count half
+  std::optional<double> calibration;  // predicted clicks / clicks
+  std::optional<double>
+      normalized_entropy;  // log_loss / that of a model that always predicts the mean label (He et al.:
+                           // "Practical lessons from predicting clicks on ads at Facebook", 2014)
 };
-// Converts to the metrics that a run reports; their quality is the AUC.
+// Converts to the metrics that a run reports: null for those that are not defined. Their quality is the AUC, or
+// 1 / (1 + log_loss) where that is not defined.
 Metrics to_metrics(ClickMetrics const& metrics);
 
 // The predicted probability and the label of a sample.
@@ -32,8 +37,8 @@ struct Prediction {
 };
 
 // Returns the area under the ROC curve. A label between 0 and 1 counts as that share of a click. A probability of NaN
-// ranks below all others. Returns 0.5 if no sample, or every sample, is a click. Sorts its argument.
-double area_under_curve(std::vector<Prediction>& predicted);
+// ranks below all others. Returns nothing if no sample, or every sample, is a click. Sorts its argument.
+std::optional<double> area_under_curve(std::vector<Prediction>& predicted);
 
 // Collects the predictions of one rank, and computes metrics over all ranks.
 class PredictionCollector {

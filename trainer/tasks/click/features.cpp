@@ -240,7 +240,7 @@ std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& sample
   std::vector<std::uint64_t> entries(plans_.size());
   std::uint64_t read = 0;
   std::optional<Seen> of_batch;
-  each_measured(samples, first, count, [&](SampleBatch const& some) {
+  each_measured(samples, first, count, kMeasured, [&](SampleBatch const& some) {
     read += some.samples;
     for (std::size_t p = 0; p < plans_.size(); ++p) {
       Entries const made = make_entries(plans_[p], some, {});
@@ -273,7 +273,7 @@ std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& sample
 FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
                                  std::uint32_t min_count) const {
   KeyCounts counts;
-  each_measured(samples, first, count, [&](SampleBatch const& batch) {
+  each_measured(samples, first, count, count, [&](SampleBatch const& batch) {
     std::size_t const cells = batch.samples * layout_categories_;
     for (std::size_t cell = 0; cell < cells; ++cell) {
       std::uint64_t const salt = fields_[cell % layout_categories_].salt;

@@ -13,14 +13,13 @@ namespace gpups::trainer {
 namespace {
 
 constexpr char kStatisticsBlob[] = "clicks/statistics.json";
-constexpr std::uint64_t kMeasured = std::uint64_t{1} << 20;  // samples that are read
 
 }  // namespace
 
-void each_measured(Samples const& samples, std::uint64_t first, std::uint64_t count,
+void each_measured(Samples const& samples, std::uint64_t first, std::uint64_t count, std::uint64_t most,
                    std::function<void(SampleBatch const&)> const& measure) {
   std::uint64_t const pieces = (count + kSampleBlock - 1) / kSampleBlock;
-  std::uint64_t const step = std::max<std::uint64_t>(1, pieces * kSampleBlock / kMeasured);
+  std::uint64_t const step = std::max<std::uint64_t>(1, pieces * kSampleBlock / most);
   SampleBatch batch;
   for (std::uint64_t piece = 0; piece < pieces; piece += step) {
     std::uint64_t const begin = piece * kSampleBlock;
@@ -34,7 +33,7 @@ SampleStatistics measure_samples(Samples const& samples, std::uint64_t first, st
   std::vector<double> sum(numbers), squares(numbers);
   std::uint64_t measured = 0;
   double clicks = 0;
-  each_measured(samples, first, count, [&](SampleBatch const& batch) {
+  each_measured(samples, first, count, kMeasured, [&](SampleBatch const& batch) {
     measured += batch.samples;
     for (float label : batch.labels) clicks += static_cast<double>(label);
     for (std::size_t i = 0; i < batch.numbers.size(); ++i) {

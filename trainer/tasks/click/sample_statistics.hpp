@@ -31,9 +31,11 @@ struct SampleStatistics {
   bool operator==(SampleStatistics const&) const = default;
 };
 
-// Reads samples first .. first + count - 1, and calls `measure` with some at a time: all samples, or about a million
-// from evenly spaced blocks.
-void each_measured(Samples const& samples, std::uint64_t first, std::uint64_t count,
+constexpr std::uint64_t kMeasured = std::uint64_t{1} << 20;  // samples whose statistics are those of all
+
+// Reads samples first .. first + count - 1, and calls `measure` with some at a time: all samples, or about `most` from
+// evenly spaced blocks.
+void each_measured(Samples const& samples, std::uint64_t first, std::uint64_t count, std::uint64_t most,
                    std::function<void(SampleBatch const&)> const& measure);
 // Returns the statistics of the samples that each_measured() reads. REQUIRES: count > 0.
 SampleStatistics measure_samples(Samples const& samples, std::uint64_t first, std::uint64_t count);

@@ -43,14 +43,14 @@ std::vector<Prediction> random_predictions(std::size_t count, unsigned seed, boo
   return all;
 }
 
-double auc(std::vector<Prediction> all) { return area_under_curve(all); }
+std::optional<double> auc(std::vector<Prediction> all) { return area_under_curve(all); }
 
 TEST(AreaUnderCurve, IsFractionOfPairsInOrder) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     for (bool fractions : {false, true}) {
       for (bool bad : {false, true}) {
         auto const all = random_predictions(seed * 5, seed, fractions, bad);
-        EXPECT_NEAR(auc(all), auc_oracle(all), 1e-12) << seed;
+        EXPECT_NEAR(auc(all).value_or(0.5), auc_oracle(all), 1e-12) << seed;
       }
     }
   }
@@ -67,9 +67,9 @@ TEST(AreaUnderCurve, MatchesHandComputedValues) {
 }
 
 TEST(AreaUnderCurve, IsOneHalfWithoutPairs) {
-  EXPECT_EQ(auc({}), 0.5);
-  EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), 0.5);
-  EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), 0.5);
+  EXPECT_EQ(auc({}), std::nullopt);
+  EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), std::nullopt);
+  EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), std::nullopt);
 }
 
 std::int64_t units(double loss) { return std::llround(loss * 0x1p30); }
@@ -92,40 +92,45 @@ TEST(ClickMetrics, MatchHandComputedValues) {
   EXPECT_EQ(m.clicks, 2);
   EXPECT_EQ(m.auc, 1);
   EXPECT_NEAR(m.log_loss, loss / 4, 1e-9);
-  EXPECT_NEAR(m.calibration, 1.75 / 2, 1e-12);
-  EXPECT_NEAR(m.normalized_entropy, loss / 4 / std::log(2.0), 1e-9);
+  EXPECT_NEAR(*m.calibration, 1.75 / 2, 1e-12);
+  EXPECT_NEAR(*m.normalized_entropy, loss / 4 / std::log(2.0), 1e-9);
 
   // wait_metrics() has removed the predictions.
   EXPECT_EQ(counts.wait_metrics(store).samples, 0);
-  EXPECT_EQ(counts.wait_metrics(store).auc, 0.5);
+  EXPECT_EQ(counts.wait_metrics(store).auc, std::nullopt);
 
   counts.add(std::vector{0.25F, 0.25F, 0.25F}, std::vector{1.0F, 0.0F, 0.0F},
              std::vector{units(1), units(2), units(3)});
   ClickMetrics const third = counts.wait_metrics(store);
   EXPECT_NEAR(third.log_loss, 2, 1e-12);
-  EXPECT_NEAR(third.calibration, 0.75, 1e-12);
-  EXPECT_NEAR(third.normalized_entropy, 2 / (std::log(3.0) / 3 + std::log(1.5) * 2 / 3), 1e-9);
+  EXPECT_NEAR(*third.calibration, 0.75, 1e-12);
+  EXPECT_NEAR(*third.normalized_entropy, 2 / (std::log(3.0) / 3 + std::log(1.5) * 2 / 3), 1e-9);
 }
 
 TEST(ClickMetrics, AreWrittenAsTextAndJson) {
   Metrics const m = to_metrics(
-      {.samples = 9, .clicks = 2.5, .auc = 0.75, .log_loss = 0.5, .calibration = 1.25, .normalized_entropy = 0.875});
+      {.samples = 9, .clicks = 2.5, .log_loss = 0.5, .auc = 0.75, .calibration = 1.25, .normalized_entropy = 0.875});
   EXPECT_EQ(m.text, "auc 0.7500  log-loss 0.5000  calibration 1.250  normalized entropy 0.8750");
   EXPECT_EQ(m.quality, 0.75);
   EXPECT_EQ(m.json, nlohmann::json::parse(R"({"samples": 9, "clicks": 2.5, "auc": 0.75, "log_loss": 0.5,
                                               "calibration": 1.25, "normalized_entropy": 0.875})"));
 }
 
-TEST(ClickMetrics, AreNeutralIfAllLabelsAreEqual) {
+TEST(ClickMetrics, AreUndefinedIfAllLabelsAreEqual) {
   Store store(Group::alone(), {.threads = 1});
   PredictionCollector counts;
   for (float label : {0.0F, 1.0F}) {
     counts.add(std::vector{0.5F, 0.25F}, std::vector{label, label}, std::vector{units(0.5), units(0.25)});
     ClickMetrics const m = counts.wait_metrics(store);
-    EXPECT_EQ(m.auc, 0.5);
-    EXPECT_EQ(m.normalized_entropy, 1);
-    EXPECT_EQ(m.calibration, label == 1 ? 0.375 : 1);
+    EXPECT_EQ(m.auc, std::nullopt);
+    EXPECT_EQ(m.normalized_entropy, std::nullopt);
+    EXPECT_EQ(m.calibration, label == 1 ? std::optional(0.375) : std::nullopt);
     EXPECT_EQ(m.log_loss, 0.375);
+    Metrics const reported = to_metrics(m);
+    EXPECT_TRUE(reported.json.at("auc").is_null());
+    EXPECT_TRUE(reported.json.at("normalized_entropy").is_null());
+    EXPECT_NE(reported.text.find("auc undefined (all 2 labels are equal)"), std::string::npos) << reported.text;
+    EXPECT_EQ(reported.quality, 1 / 1.375);  // so that patience and keep_best choose by the loss
   }
 }
 

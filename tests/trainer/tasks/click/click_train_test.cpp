@@ -311,7 +311,7 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
     auto const& json = reported[epoch].at("progressive");
     EXPECT_EQ(reported[epoch].at("step"), 4 * (epoch + 1));
     EXPECT_EQ(json.at("samples"), 700);
-    EXPECT_NEAR(json.at("auc").get<double>(), area_under_curve(epochs[epoch]), 1e-4);
+    EXPECT_NEAR(json.at("auc").get<double>(), area_under_curve(epochs[epoch]).value(), 1e-4);
     EXPECT_NEAR(json.at("log_loss").get<double>(), losses[epoch] / 700, 1e-5);
   }
   EXPECT_EQ(summary.at("progressive"), reported[1].at("progressive"));

@@ -37,7 +37,7 @@ TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
     if (i >= 600) loss -= std::log(predicted[i].label == 1 ? p : 1 - p) / 100;
   }
   predicted.erase(predicted.begin(), predicted.begin() + 600);
-  EXPECT_NEAR(area_under_curve(predicted), summary.at("test").at("auc").get<double>(), 1e-12);
+  EXPECT_NEAR(area_under_curve(predicted).value(), summary.at("test").at("auc").get<double>(), 1e-12);
   EXPECT_NEAR(loss, summary.at("test").at("log_loss").get<double>(), 1e-6);
 
   auto const out = folder_.path() / "export";
