@@ -67,6 +67,9 @@ class TaskKind {
     return {.widest_row = static_cast<std::size_t>(config.model.dim)};
   }
 
+  // Returns the number of steps with fewer of which a model of this configuration hardly learns.
+  virtual std::int64_t least_steps(Config const&) const { return 100; }
+
   // Writes what other programs need to use a trained model to `folder`, which must not exist, or be empty. Returns
   // false if the kind has no such format. Throws Error if the folder cannot be written.
   virtual bool export_model(SavedModel const&, std::filesystem::path const& /*folder*/, ModelFormat) const {

@@ -7,6 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/stop_signals.hpp"
+#include "trainer/config/task_kind.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/step/pipeline.hpp"
 #include "trainer/step/step_runner.hpp"
@@ -84,6 +85,12 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     for (std::string const& notice : data_.notices()) progress_.print(notice);
     if (!lost_best.empty()) progress_.print(lost_best);
     progress_.print(data_.summary());
+    if (end_ < config_.task.kind->least_steps(config_) && config_.train.steps == 0) {
+      progress_.print(fmt::format(
+          "only {} in all, with batches of {} (a model hardly learns in so few): lower train.batch_size, or raise "
+          "train.epochs",
+          with_count(static_cast<std::uint64_t>(end_), "step"), config_.train.batch_size));
+    }
     if (placement == nullptr) return;
     progress_.print(fmt::format(
         "placement: {:.0f} % of the rows that a sample reads are in the parts of other ranks ({}, {:.1f} s)",
