@@ -11,6 +11,7 @@ find_package(xxhash REQUIRED)
 find_path(HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
 find_package(oneDNN REQUIRED)
 find_package(zstd REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Launchers: without PMIx, processes get their ranks from RANK and WORLD_SIZE.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/base/assert.hpp"
+#include "trainer/input/table_layout.hpp"
 
 namespace gpups::trainer {
 
@@ -27,6 +28,7 @@ struct DataConfig {
   double test_share = 0.02;
   std::int64_t split_seed = 1;
   double bad_share_max = 0;
+  TableSettings table{};  // columns of text files
 };
 
 // The model and its rows ([model]).

@@ -89,6 +89,27 @@ FieldBuilder bad_share_max() {
                       "share of bad lines above which the run stops")
       .range(0, 1);
 }
+namespace {
+
+template <auto Member>
+FieldPointer in_table(Config& config) {
+  return &(config.data.table.*Member);
+}
+
+}  // namespace
+
+std::vector<Field> table_fields() {
+  using T = TableSettings;
+  return {
+      FieldBuilder("data", "separator", in_table<&T::separator>,
+                   "between columns: auto, tab, comma, semicolon, bar, colon, blanks, or the text itself"),
+      FieldBuilder("data", "heading", in_table<&T::heading>, "whether the first line names the columns")
+          .one_of({"auto", "yes", "no"}),
+      FieldBuilder("data", "comment", in_table<&T::comment>, "what comment lines begin with; empty: there are none"),
+      FieldBuilder("data", "columns", in_table<&T::columns>,
+                   "the columns of a sample, each by its name or its number from 1; empty: by their order or names")
+          .keeps_order()};
+}
 FieldBuilder valid_share() {
   return FieldBuilder("data", "valid_share", kData<&DataConfig::valid_share>, "share of samples for validation")
       .range(0, 0.45);

@@ -122,6 +122,8 @@ FieldBuilder train_file();
 FieldBuilder valid_file();
 FieldBuilder test_file();
 FieldBuilder bad_share_max();
+// How lines of these files are divided into columns (input/table_layout.hpp).
+std::vector<Field> table_fields();
 // Samples that are held out for validation and the test.
 FieldBuilder valid_share();
 FieldBuilder test_share();

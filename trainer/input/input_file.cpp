@@ -2,6 +2,7 @@
 #include "trainer/input/input_file.hpp"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,10 +18,23 @@ InputFile::InputFile(std::filesystem::path const& path)
     : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
   struct stat facts {};
-  if (::fstat(file_, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+  if (::fstat(file_, &facts) != 0) return;
+  if (S_ISDIR(facts.st_mode)) {
     ::close(file_);
     throw Error(fmt::format("{} is a folder (data is read from a file): name a file in it", path_));
   }
+  regular_ = S_ISREG(facts.st_mode);
+  bytes_ = facts.st_size;
+  changed_s_ = facts.st_mtim.tv_sec;
+  changed_ns_ = facts.st_mtim.tv_nsec;
+}
+
+void InputFile::require_unchanged() const {
+  struct stat facts {};
+  if (!regular_ || ::fstat(file_, &facts) != 0) return;
+  GPUPS_REQUIRE(facts.st_size == bytes_ && facts.st_mtim.tv_sec == changed_s_ && facts.st_mtim.tv_nsec == changed_ns_,
+                "{} changed while it was read (what was read is of no one state of it): read it when it is complete",
+                path_);
 }
 
 InputFile::~InputFile() { ::close(file_); }
@@ -52,6 +66,20 @@ MappedFile::MappedFile(std::filesystem::path const& path) : path_(path.string())
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file) {
+  std::filesystem::path const path = folder / file;
+  std::error_code unknown;
+  if (file.find_first_of("*?") == file.npos || std::filesystem::exists(path, unknown)) return {path};
+  glob_t found{};
+  int const result = ::glob(path.c_str(), 0, nullptr, &found);
+  std::vector<std::filesystem::path> files;
+  for (char* const name : std::span(found.gl_pathv, found.gl_pathc)) files.emplace_back(name);
+  ::globfree(&found);
+  GPUPS_REQUIRE(result == 0 && !files.empty(), "no file matches {} (data is read from files): check the path",
+                path.string());
+  return files;
 }
 
 }  // namespace gpups::trainer

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace gpups::trainer {
 
@@ -22,12 +23,16 @@ class InputFile {
   // Reads the next `bytes` bytes. Returns how many there were: fewer only at the end of the file. Throws Error if they
   // cannot be read.
   std::size_t read(void* to, std::size_t bytes);
+  // Throws Error if a regular file has another size or time of change than when it was opened.
+  void require_unchanged() const;
   int descriptor() const { return file_; }
   std::string const& path() const { return path_; }
 
  private:
   std::string path_;
   int file_;
+  bool regular_ = false;
+  std::int64_t bytes_ = 0, changed_s_ = 0, changed_ns_ = 0;  // of a regular file, when it was opened
 };
 
 // A file that is mapped into memory. The system reads its pages when they are used.
@@ -47,5 +52,9 @@ class MappedFile {
   std::string path_;
   std::span<std::byte const> bytes_;
 };
+
+// Returns the files that a setting names, in the order of their names: `file` in `folder`, or all that match it if it
+// has '*' or '?' and is no file's name. Throws Error if none match.
+std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file);
 
 }  // namespace gpups::trainer

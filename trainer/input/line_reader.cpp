@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/input/line_reader.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "kernels/base/check.hpp"
@@ -21,12 +18,7 @@ constexpr std::size_t kLineBytesMax = std::size_t{16} << 20;
 
 }  // namespace
 
-LineReader::LineReader(std::filesystem::path const& path)
-    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
-}
-
-LineReader::~LineReader() { ::close(file_); }
+LineReader::LineReader(std::filesystem::path const& path) : path_(path.string()), text_(open_text(path)) {}
 
 bool LineReader::next(std::string_view& line) {
   std::size_t searched = begin_;
@@ -45,8 +37,14 @@ bool LineReader::next(std::string_view& line) {
   line = {buffer_.data() + begin_, stop - begin_};
   begin_ = newline == nullptr ? end_ : stop + 1;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (++line_number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  ++line_number_;
+  require_text(line, path_, line_number_);
   return true;
+}
+
+std::string_view LineReader::ahead() {
+  if (begin_ == end_ && !ended_) fill();
+  return {buffer_.data() + begin_, end_ - begin_};
 }
 
 void LineReader::fill() {
@@ -57,13 +55,9 @@ void LineReader::fill() {
   if (left > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, left);
   buffer_.resize(left + kBlockBytes);
   begin_ = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(file_, buffer_.data() + left, kBlockBytes);
-  } while (got < 0 && errno == EINTR);
-  GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
-  end_ = left + static_cast<std::size_t>(got);
-  ended_ = got == 0;
+  std::size_t const got = text_->read(buffer_.data() + left, kBlockBytes);
+  end_ = left + got;
+  ended_ = got < kBlockBytes;
 }
 
 std::string LineReader::position() const { return fmt::format("{}:{}", path_, line_number_); }
@@ -104,8 +98,8 @@ void BadLines::report(std::filesystem::path const& path, double share_max, std::
   std::string const what = fmt::format("{} of {} in {}: {}{}", with_count(bad, "bad line"), lines, path.string(),
                                        fmt::join(first, ", "), bad > first.size() ? ", ..." : "");
   GPUPS_REQUIRE(static_cast<double>(bad) <= share_max * static_cast<double>(lines),
-                "{} (a line is {}, separated by tabs): correct the lines, or allow a share of bad lines with {}", what,
-                line_is, setting);
+                "{} (a line is {}): correct the lines{}", what, line_is,
+                setting.empty() ? "" : fmt::format(", or allow a share of bad lines with {}", setting));
   notices.push_back("skipped " + what);
 }
 

@@ -5,35 +5,39 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trainer/input/text_source.hpp"
 
 namespace gpups::trainer {
 
 // One thread at a time.
 class LineReader {
  public:
-  // Throws Error if the file cannot be opened.
+  // Opens the file like open_text(), and has its errors.
   explicit LineReader(std::filesystem::path const& path);
-  ~LineReader();
-  LineReader(LineReader const&) = delete;
-  LineReader& operator=(LineReader const&) = delete;
 
-  // Sets `line` to the next line, without its end ("\n" or "\r\n") and, in the first line, without a byte order mark.
-  // `line` is valid until the next call. Returns false at the end of the file. Throws Error if reading fails or a line
-  // is longer than 16 MiB.
+  // Sets `line` to the next line, without its end ("\n" or "\r\n"). `line` is valid until the next call. Returns false
+  // at the end of the file. Throws Error if reading fails, if a line is longer than 16 MiB, or if it is not text (see
+  // require_text()).
   bool next(std::string_view& line);
+  // Returns the text that next() will return, as far as it is in memory: the first 1 MiB before the first call, and all
+  // of a smaller file.
+  std::string_view ahead();
   // Returns the number of the last line that next() returned, from 1.
   std::uint64_t line_number() const { return line_number_; }
   // Returns "path:number" of that line.
   std::string position() const;
+  std::string const& path() const { return path_; }
 
  private:
   void fill();
 
   std::string path_;
-  int file_ = -1;
+  std::unique_ptr<TextSource> text_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the bytes in buffer_ that next() has not returned
   bool ended_ = false;
@@ -53,7 +57,7 @@ struct BadLines {
   // Adds the counts of a later piece of the same file.
   void append(BadLines const& later);
   // Adds a notice if there are bad lines. Throws Error if their share of all lines is more than `share_max`. The error
-  // says "a line is `line_is`, separated by tabs" and names `setting`, the key that allows more bad lines.
+  // says "a line is `line_is`" and names `setting`, the key that allows more bad lines, if there is one.
   void report(std::filesystem::path const& path, double share_max, std::string_view line_is, std::string_view setting,
               std::vector<std::string>& notices) const;
 };

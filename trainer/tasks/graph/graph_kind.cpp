@@ -52,9 +52,8 @@ Constraint const kSampled{[](Config const& c) { return graph(c).samples_max > 0;
 using G = GraphSettings;
 
 std::vector<Field> graph_data_fields() {
-  return {train_file().only_if(kFiles),    valid_file().only_if(kFiles),    test_file().only_if(kFiles),
-          bad_share_max().only_if(kFiles), valid_share().only_if(kWordNet), test_share().only_if(kWordNet),
-          split_seed().only_if(kWordNet)};
+  return joined({only_if(kFiles, joined({{train_file(), valid_file(), test_file(), bad_share_max()}, table_fields()})),
+                 {valid_share().only_if(kWordNet), test_share().only_if(kWordNet), split_seed().only_if(kWordNet)}});
 }
 
 std::vector<Field> graph_model_fields() {

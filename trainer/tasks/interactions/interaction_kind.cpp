@@ -105,8 +105,9 @@ class InteractionKind : public TaskKind {
 
   std::vector<Field> fields() const override {
     return joined(
-        {{train_file(), valid_file(), test_file(), valid_share().only_if(kValidIsCut), test_share().only_if(kTestIsCut),
-          split_seed().only_if(kAnyIsCut)},
+        {{train_file(), valid_file(), test_file(), bad_share_max()},
+         table_fields(),
+         {valid_share().only_if(kValidIsCut), test_share().only_if(kTestIsCut), split_seed().only_if(kAnyIsCut)},
          row_fields(),
          {FieldBuilder("model", "negatives", in_task<&I::negatives>, "negatives for each interaction")
               .range(1, 1 << 20)
@@ -135,6 +136,8 @@ class InteractionKind : public TaskKind {
   }
 
   std::unique_ptr<Data const> read(Config const& config) const override { return read_interaction_data(config); }
+  // A step of least squares finds the best rows at once.
+  std::int64_t least_steps(Config const& config) const override { return config.model.name == "ials" ? 0 : 100; }
 
   bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
     auto const data = read_interaction_data(model.saved.config);

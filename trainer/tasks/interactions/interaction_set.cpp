@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <tuple>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/input/line_reader.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/input/table_reader.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -22,17 +24,53 @@ bool is_before(Interaction const& a, Interaction const& b) {
   return std::tie(a.user, a.item) < std::tie(b.user, b.item);
 }
 
-// Returns the interactions of a file in their order, with new names added to the set.
-Pairs read_pairs(std::filesystem::path const& file, InteractionSet& set) {
-  LineReader reader(file);
+constexpr TableColumn kInteractionColumns[] = {
+    {.is = "user",
+     .headings = "user userid uid visitor visitorid customer customerid session sessionid reviewerid "
+                 "person personid"},
+    {.is = "item",
+     .headings = "item itemid iid movie movieid product productid asin book bookid isbn song songid track "
+                 "trackid artist artistid anime animeid article articleid news newsid business businessid"},
+};
+constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
+
+// Throws Error if the lines may be a user, an item and other columns, and not a user and items: there are as many
+// fields in each, and those after the second are numbers, or a user has several lines.
+void require_lists(TableReader const& reader, std::filesystem::path const& file) {
+  auto const& rows = reader.first_rows();
+  std::size_t least = ~std::size_t{0}, most = 0;
+  bool numbers = true, repeated = false;
+  std::set<std::string_view> users;
+  for (auto const& row : rows) {
+    least = std::min(least, row.size());
+    most = std::max(most, row.size());
+    numbers = numbers && std::all_of(row.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(row.size(), 2)),
+                                     row.end(), [](std::string const& field) { return is_number(field); });
+    repeated = repeated || !users.insert(row.front()).second;
+  }
+  bool const same = least == most || (least == 3 && most == 4);
+  GPUPS_REQUIRE(
+      rows.empty() || least < 3 || !same || !((numbers && most <= 4) || repeated),
+      "{} has {} fields in each line (if a line is a user, an item and other columns, these would become "
+      "items): set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and "
+      "items",
+      file.string(), most);
+}
+
+// Returns the interactions of the files that a setting names, in their order, with new names added to the set.
+Pairs read_pairs(DataConfig const& config, std::string const& file, InteractionSet& set,
+                 std::vector<std::string>& notices) {
   Pairs pairs;
-  std::string_view line;
-  std::vector<std::string_view> fields;
-  while (reader.next(line)) {
-    split_at_blanks(line, fields);
-    if (fields.size() < 2) continue;  // a user without items
-    std::uint32_t const user = set.users.add(fields[0]);
-    for (std::size_t i = 1; i < fields.size(); ++i) pairs.push_back({user, set.items.add(fields[i])});
+  for (std::filesystem::path const& path : files_named(config.folder, file)) {
+    TableReader reader(path, config.table, kInteractions);
+    if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader, path);
+    for (std::vector<std::string_view> fields; reader.next(fields);) {
+      if (fields.size() < 2) continue;  // a user without items
+      std::uint32_t const user = set.users.add(fields[0]);
+      for (std::size_t i = 1; i < fields.size(); ++i) pairs.push_back({user, set.items.add(fields[i])});
+    }
+    reader.finish(config.bad_share_max, reader.layout().takes_rest ? "a user and items" : "a user and an item",
+                  notices);
   }
   return pairs;
 }
@@ -110,8 +148,8 @@ std::uint64_t InteractionSet::digest() const {
 
 InteractionSet read_interactions(DataConfig const& config) {
   InteractionSet set;
-  auto const path = [&](std::string const& file) { return std::filesystem::path(config.folder) / file; };
-  Pairs all = read_pairs(path(config.train), set), train, valid, test;
+  std::vector<std::string> notices;
+  Pairs all = read_pairs(config, config.train, set, notices), train, valid, test;
   make_distinct(all);
   double const test_share = config.test.empty() ? config.test_share : 0;
   double const valid_share = config.valid.empty() ? config.valid_share : 0;
@@ -120,12 +158,12 @@ InteractionSet read_interactions(DataConfig const& config) {
     double const draw = static_cast<double>(bits >> 11) * 0x1p-53;
     (draw < test_share ? test : draw < test_share + valid_share ? valid : train).push_back(all[i]);
   }
-  GPUPS_REQUIRE(!train.empty(),
-                "{} has no interactions for training (a line is a user and the items that the user chose, between "
-                "blanks, not commas): check that it is plain text, and data.valid_share and data.test_share",
-                path(config.train).string());
+  GPUPS_REQUIRE(
+      !train.empty(),
+      "{} has no interactions for training (a line is a user and the items that the user chose): check the file, "
+      "and data.valid_share and data.test_share",
+      (std::filesystem::path(config.folder) / config.train).string());
 
-  std::vector<std::string> notices;
   auto const say_if_none = [&](char const* name, double share, Pairs const& pairs) {
     if (share == 0 || !pairs.empty()) return;
     notices.push_back(fmt::format("data.{}_share = {} selects none of {}: there is no {} split", name, share,
@@ -147,9 +185,9 @@ InteractionSet read_interactions(DataConfig const& config) {
   add(valid, set);
   add(test, set);
   set = std::move(numbered);
+  if (!config.valid.empty()) valid = read_pairs(config, config.valid, set, notices);
+  if (!config.test.empty()) test = read_pairs(config, config.test, set, notices);
   set.notices = std::move(notices);
-  if (!config.valid.empty()) valid = read_pairs(path(config.valid), set);
-  if (!config.test.empty()) test = read_pairs(path(config.test), set);
 
   make_distinct(train);
   set.train = {std::move(train), set.users.size()};

@@ -62,9 +62,10 @@ struct InteractionSet {
   std::uint64_t digest() const;
 };
 
-// Reads the files of a configuration: lines of a user and any number of items, between blanks. A user may have several
-// lines. If a split has no file, it gets a random share of the training file. Throws Error if a file cannot be read,
-// or the training file has no interactions.
+// Reads the files of a configuration: lines of a user and any number of items, or of a user, an item and other columns,
+// which are skipped. A user may have several lines. If a split has no file, it gets a random share of the training
+// file. Throws Error if a file cannot be read, if which of both its lines are cannot be told, or if the training file
+// has no interactions.
 InteractionSet read_interactions(DataConfig const& config);
 
 }  // namespace gpups::trainer

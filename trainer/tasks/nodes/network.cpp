@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "trainer/input/line_reader.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/input/table_reader.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -99,32 +100,40 @@ std::uint64_t Network::digest() const {
   return hash;
 }
 
-Network read_network(std::filesystem::path const& file, bool directed, double bad_share_max,
-                     std::vector<std::string>& notices) {
-  LineReader reader(file);
-  BadLines lines;
+namespace {
+
+constexpr TableColumn kEdgeColumns[] = {
+    {.is = "from", .headings = "from source src fromnodeid fromid node1 head start user1 sourceid"},
+    {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid"},
+    {.is = "weight", .headings = "weight value count strength", .is_number = true, .may_lack = true},
+};
+constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%"};
+
+}  // namespace
+
+Network read_network(DataConfig const& config, bool directed, std::vector<std::string>& notices) {
   Dictionary nodes("node");
   std::vector<WeightedEdge> edges;
   bool weighted = false;
-  std::string_view line;
-  std::vector<std::string_view> fields;
-  while (reader.next(line)) {
-    split_at_blanks(line, fields);
-    if (fields.empty() || line.front() == '#' || line.front() == '%') continue;
-    ++lines.lines;
-    double weight = 1;
-    if (fields.size() < 2 || fields.size() > 3) {
-      lines.add(reader.position(), fields.size() < 2 ? "has 1 field" : "has more than 3 fields");
-    } else if (fields.size() == 3 && !is_weight(fields[2], weight)) {
-      lines.add(reader.position(), "has a weight that is not a number above 0");
-    } else {
+  for (std::filesystem::path const& path : files_named(config.folder, config.train)) {
+    TableReader reader(path, config.table, kEdges);
+    bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
+    for (std::vector<std::string_view> fields; reader.next(fields);) {
+      double weight = 1;
+      if (fields.size() == 3 && !is_weight(fields[2], weight)) {
+        reader.reject("has a weight that is not a number above 0");
+        continue;
+      }
       weighted = weighted || fields.size() == 3;
       std::uint32_t const from = nodes.add(fields[0]), to = nodes.add(fields[1]);
       edges.push_back({from, to, weight});
+      if (symmetric && directed && from != to) edges.push_back({to, from, weight});
     }
+    reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
   }
-  lines.report(file, bad_share_max, "two nodes and perhaps a weight", "data.bad_share_max", notices);
-  GPUPS_REQUIRE(!edges.empty(), "{} has no edges (training needs some): check the file", file.string());
+  GPUPS_REQUIRE(!edges.empty(), "{} has no edges (training needs some): check the file",
+                (std::filesystem::path(config.folder) / config.train).string());
+  if (weighted) notices.push_back("edges have weights");
   return {std::move(nodes), std::move(edges), directed, weighted};
 }
 

@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "trainer/config/config.hpp"
 #include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
@@ -50,10 +50,8 @@ class Network {
   std::vector<double> sums_;  // of the weights of a node's edges up to and including this one; empty without weights
 };
 
-// Reads lines of two names and perhaps a weight, between blanks. Skips empty lines and those that begin with # or %.
-// The network has weights if a line has one; lines without then have weight 1. Throws Error if the file cannot be read,
-// has too many bad lines or no edges.
-Network read_network(std::filesystem::path const& file, bool directed, double bad_share_max,
-                     std::vector<std::string>& notices);
+// Reads the edges of config.train: two names and perhaps a weight. The network has weights if a line has one; lines
+// without then have weight 1. Throws Error if a file cannot be read, has too many bad lines or no edges.
+Network read_network(DataConfig const& config, bool directed, std::vector<std::string>& notices);
 
 }  // namespace gpups::trainer

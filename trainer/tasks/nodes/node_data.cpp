@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -50,8 +49,7 @@ class NodeTask : public SkipGramTask {
 std::unique_ptr<NodeData const> read_node_data(Config const& config) {
   NodeSettings const& settings = config.settings<NodeSettings>();
   std::vector<std::string> notices;
-  Network network = read_network(std::filesystem::path(config.data.folder) / config.data.train, settings.directed,
-                                 config.data.bad_share_max, notices);
+  Network network = read_network(config.data, settings.directed, notices);
   return std::make_unique<NodeData>(std::move(network), static_cast<std::uint32_t>(settings.walks), std::move(notices));
 }
 

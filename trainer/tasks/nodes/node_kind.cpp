@@ -27,8 +27,9 @@ class NodeKind : public TaskKind {
 
   std::vector<Field> fields() const override {
     return joined(
-        {{train_file(), bad_share_max(),
-          FieldBuilder("data", "directed", in_task<&N::directed>, "true: walks follow edges in their direction only")
+        {{train_file(), bad_share_max()},
+         table_fields(),
+         {FieldBuilder("data", "directed", in_task<&N::directed>, "true: walks follow edges in their direction only")
               .fixed_on_resume()},
          skip_gram_fields<N>(),
          {FieldBuilder("model", "walks", in_task<&N::walks>, "random walks from each node in an epoch")

@@ -3,136 +3,99 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "trainer/input/line_reader.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/input/table_reader.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::string_view kMatrixMarket = "%%MatrixMarket", kBlanks = " \t", kBetween = " \t,:;";
-constexpr std::size_t kLineBytesMin = 6;  // "1 1 1" and its end
-
-void skip_blanks(std::string_view& line) { line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size())); }
-
-// Removes the next field and the separator after it from the front of a line, and returns the field. A separator is
-// blanks, or one of , ; : and ::, with or without blanks. Returns an empty field at the end of the line.
-std::string_view take_field(std::string_view& line) {
-  skip_blanks(line);
-  std::string_view const field = line.substr(0, line.find_first_of(kBetween));
-  line.remove_prefix(field.size());
-  skip_blanks(line);
-  if (!line.empty() && kBetween.find(line.front()) != std::string_view::npos) {
-    line.remove_prefix(line.starts_with("::") ? 2 : 1);
-  }
-  return field;
-}
+constexpr TableColumn kRatingColumns[] = {
+    {.is = "row", .headings = "row rowid user userid uid customer customerid reader readerid", .is_number = true},
+    {.is = "column",
+     .headings = "column columnid col item itemid iid movie movieid product productid book bookid anime animeid joke "
+                 "jokeid song songid business businessid",
+     .is_number = true},
+    {.is = "rating", .headings = "rating score stars value overall", .is_number = true},
+};
+constexpr TableKind kRatings{.columns = kRatingColumns, .separator = "blanks", .comments = "#%", .skips_rest = true};
+constexpr TableKind kPairs{
+    .columns = std::span(kRatingColumns).first<2>(), .separator = "blanks", .comments = "#%", .skips_rest = true};
 
 template <class Number>
-bool is_number(std::string_view field, Number& value) {
+bool read_number(std::string_view field, Number& value) {
   auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
-// Removes the two ids from the front of a line. Returns why they are invalid, or nothing if they are valid.
-std::string_view take_ids(std::string_view& line, RatingLine& rating) {
-  if (!is_number(take_field(line), rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
-  if (!is_number(take_field(line), rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
+// Reads the two ids. Returns why they are invalid, or nothing if they are valid.
+std::string_view read_ids(std::vector<std::string_view> const& fields, RatingLine& rating) {
+  if (!read_number(fields[0], rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
+  if (!read_number(fields[1], rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
   return {};
 }
 
-// The size line of a Matrix Market file.
-struct MatrixSizes {
-  std::uint64_t rows, columns, entries;
-};
-
-// Reads the lines after the first line of a Matrix Market file, up to and including the size line.
-MatrixSizes read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
-  GPUPS_REQUIRE(
-      first.find(" matrix coordinate ") != std::string_view::npos &&
-          (first.find(" real ") != std::string_view::npos || first.find(" integer ") != std::string_view::npos),
-      "{} has the format '{}' (ratings need a sparse matrix of numbers): write it as 'matrix coordinate real general'",
-      path.string(), first);
-  GPUPS_REQUIRE(first.find(" general") != std::string_view::npos,
-                "{} has the format '{}' (the file has only half of a symmetric matrix): write it as 'general'",
-                path.string(), first);
-  std::string_view line;
-  while (reader.next(line)) {
-    if (line.empty() || line.front() == '%') continue;
-    std::uint64_t rows = 0, columns = 0, entries = 0;
-    GPUPS_REQUIRE(is_number(take_field(line), rows) && is_number(take_field(line), columns) &&
-                      is_number(take_field(line), entries),
-                  "{}: the line does not have the numbers of rows, columns and entries (they follow the comments): "
-                  "correct the line",
-                  reader.position());
-    return {rows, columns, entries};
-  }
-  throw Error(fmt::format("{} ends before its size line (the file is incomplete): use a complete file", path.string()));
+// Reads a row of a file. Returns why it is invalid, or nothing if it is valid.
+std::string_view read_rating(std::vector<std::string_view> const& fields, RatingLine& rating) {
+  if (std::string_view const wrong = read_ids(fields, rating); !wrong.empty()) return wrong;
+  if (read_number(fields[2], rating.value) && std::isfinite(rating.value)) return {};
+  return fields[2].find(',') == fields[2].npos ? "has no rating (a number)"
+                                               : "has a rating with a comma (a number has a decimal point)";
 }
 
-// Returns why an entry of the file is invalid, or nothing if it is valid.
-std::string_view check_entry(RatingLine const& rating, MatrixSizes const& sizes) {
-  if (rating.row < 1 || rating.row > sizes.rows) return "has a row that is not between 1 and the file's number of rows";
-  if (rating.column < 1 || rating.column > sizes.columns)
+// Returns why an entry of a matrix is invalid, or nothing if it is valid.
+std::string_view check_entry(RatingLine const& rating, MatrixHead const& head) {
+  if (rating.row < 1 || rating.row > head.rows) return "has a row that is not between 1 and the file's number of rows";
+  if (rating.column < 1 || rating.column > head.columns)
     return "has a column that is not between 1 and the file's number of columns";
   return {};
 }
 
+void append_file(std::filesystem::path const& path, DataConfig const& config, std::vector<std::string>& notices,
+                 std::vector<RatingLine>& ratings) {
+  TableReader reader(path, config.table, kRatings);
+  auto const& matrix = reader.matrix();
+  GPUPS_REQUIRE(!matrix || !matrix->symmetric,
+                "{} is a symmetric matrix (the file has only half of it): write it as 'general'", path.string());
+  GPUPS_REQUIRE(
+      !matrix || matrix->has_values,
+      "{} has the format 'coordinate pattern general' (it has no ratings): write it as 'coordinate real general'",
+      path.string());
+  for (std::vector<std::string_view> fields; reader.next(fields);) {
+    RatingLine rating;
+    std::string_view wrong = read_rating(fields, rating);
+    if (matrix && wrong.empty()) wrong = check_entry(rating, *matrix);
+    wrong.empty() ? ratings.push_back(rating) : reader.reject(wrong);
+  }
+  reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
+}
+
 }  // namespace
 
-std::string_view parse_rating(std::string_view line, RatingLine& rating) {
-  if (std::string_view const wrong = take_ids(line, rating); !wrong.empty()) return wrong;
-  if (!is_number(take_field(line), rating.value) || !std::isfinite(rating.value)) return "has no rating (a number)";
-  return {};
-}
-
-std::string_view parse_pair(std::string_view line, RatingLine& rating) {
-  rating.value = 0;
-  return take_ids(line, rating);
-}
-
-std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_max,
+std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
                                          std::vector<std::string>& notices) {
-  LineReader reader(path);
-  BadLines lines;
   std::vector<RatingLine> ratings;
-  MatrixSizes sizes{};
-  bool matrix = false;
-  std::string_view line;
-  while (reader.next(line)) {
-    if (reader.line_number() == 1 && line.starts_with(kMatrixMarket)) {
-      matrix = true;
-      sizes = read_matrix_head(std::string(line), reader, path);
-      std::error_code unknown;  // set if the file has no size, like a pipe
-      std::uint64_t const bytes = fs::file_size(path, unknown);
-      if (!unknown) ratings.reserve(std::min<std::uint64_t>(sizes.entries, bytes / kLineBytesMin));
-      continue;
-    }
-    if (matrix && (line.empty() || line.front() == '%')) continue;
-    if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
-      notices.push_back(fmt::format("skipped the heading of {}", path.string()));
-      continue;
-    }
-    ++lines.lines;
-    RatingLine rating;
-    std::string_view wrong = parse_rating(line, rating);
-    if (matrix && wrong.empty()) wrong = check_entry(rating, sizes);
-    wrong.empty() ? ratings.push_back(rating) : lines.add(reader.position(), wrong);
-  }
-  GPUPS_REQUIRE(!matrix || lines.lines == sizes.entries,
-                "{} has {} entries, but its size line says {} (the file is incomplete, or the line is wrong): use a "
-                "complete file",
-                path.string(), lines.lines, sizes.entries);
-  lines.report(path, bad_share_max, "a row id, a column id and a rating", "data.bad_share_max", notices);
+  for (auto const& path : files_named(config.folder, file)) append_file(path, config, notices, ratings);
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
-                path.string());
+                (std::filesystem::path(config.folder) / file).string());
   return ratings;
+}
+
+void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings,
+                       std::vector<std::string>& notices, std::function<void(RatingLine const&)> const& take) {
+  TableReader reader(path, settings, kPairs);
+  for (std::vector<std::string_view> fields; reader.next(fields);) {
+    RatingLine pair;
+    std::string_view const wrong = read_ids(fields, pair);
+    GPUPS_REQUIRE(wrong.empty(), "{} {} (each line needs a prediction): correct the line", reader.position(), wrong);
+    take(pair);
+  }
+  reader.finish(0, "a row id and a column id", notices, "");
 }
 
 }  // namespace gpups::trainer

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads text files of ratings: lines of a row id, a column id and a rating, or a sparse matrix in the Matrix Market
+// Reads text files of ratings: columns of row ids, column ids and ratings, or a sparse matrix in the Matrix Market
 // format.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "trainer/config/config.hpp"
 
 namespace gpups::trainer {
 
@@ -18,15 +20,15 @@ struct RatingLine {
   bool operator==(RatingLine const&) const = default;
 };
 
-// Parses the three fields of a line, separated by blanks, tabs, commas, colons or semicolons. Ignores further fields,
-// such as a time. Returns why the line is invalid, or nothing if it is valid.
-std::string_view parse_rating(std::string_view line, RatingLine& rating);
-// The same for the first two fields; the value becomes 0.
-std::string_view parse_pair(std::string_view line, RatingLine& rating);
-
-// Reads a file. Skips a first line that begins with a letter, as a heading. Adds notices about skipped lines. Throws
-// Error if there are no ratings, or if the share of bad lines is more than `bad_share_max`.
-std::vector<RatingLine> read_rating_file(std::filesystem::path const& path, double bad_share_max,
+// Reads the ratings of the files that a setting names, `file` in config.folder: a row id, a column id and a rating;
+// further columns are skipped. Adds notices about what was found and skipped. Throws Error if there are no ratings, or
+// if the share of bad lines is more than config.bad_share_max.
+std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
                                          std::vector<std::string>& notices);
+
+// Reads the pairs of a row id and a column id of a file, with values of 0; further columns are skipped. Throws Error
+// for a bad line.
+void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings,
+                       std::vector<std::string>& notices, std::function<void(RatingLine const&)> const& take);
 
 }  // namespace gpups::trainer

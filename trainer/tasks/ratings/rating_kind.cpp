@@ -28,15 +28,17 @@ class RatingKind : public TaskKind {
   }
 
   std::vector<Field> fields() const override {
-    return joined({{train_file(), valid_file(), test_file(), bad_share_max(), valid_share().only_if(kValidIsCut),
-                    test_share().only_if(kTestIsCut), split_seed().only_if(kAnyIsCut)},
-                   row_fields(),
-                   {FieldBuilder("model", "biases", in_task<&RatingSettings::biases>,
-                                 "true: predictions add the mean rating, and a bias of the row and of the column")
-                        .fixed_on_resume()},
-                   optimizer_fields(),
-                   schedule_fields(),
-                   {reuse_batches(), initial_placement()}});
+    return joined(
+        {{train_file(), valid_file(), test_file(), bad_share_max()},
+         table_fields(),
+         {valid_share().only_if(kValidIsCut), test_share().only_if(kTestIsCut), split_seed().only_if(kAnyIsCut)},
+         row_fields(),
+         {FieldBuilder("model", "biases", in_task<&RatingSettings::biases>,
+                       "true: predictions add the mean rating, and a bias of the row and of the column")
+              .fixed_on_resume()},
+         optimizer_fields(),
+         schedule_fields(),
+         {reuse_batches(), initial_placement()}});
   }
   void check(Config const& config, std::string const& name) const override { require_train_file(config, name); }
 

@@ -11,6 +11,7 @@
 #include "kernels/base/hash.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
+#include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 
 namespace gpups::trainer {
@@ -96,9 +97,7 @@ std::uint64_t RatingSet::digest() const {
 
 RatingSet read_ratings(DataConfig const& config) {
   RatingSet set;
-  auto const read = [&](std::string const& file) {
-    return read_rating_file(std::filesystem::path(config.folder) / file, config.bad_share_max, set.notices);
-  };
+  auto const read = [&](std::string const& file) { return read_rating_file(config, file, set.notices); };
   Lines train = read(config.train), valid, test;
   if (!config.valid.empty()) valid = read(config.valid);
   if (!config.test.empty()) test = read(config.test);
@@ -124,6 +123,9 @@ RatingSet read_ratings(DataConfig const& config) {
   set.test = numbered(test, set);
   add_notice_of_unknown(set, "valid");
   add_notice_of_unknown(set, "test");
+  auto const pair = [](Rating const& r) { return kernels::mix(std::uint64_t{r.row} << 32 | r.column); };
+  say_known_samples(set.train, set.valid, "pair", "validation", pair, set.notices);
+  say_known_samples(set.train, set.test, "pair", "test", pair, set.notices);
   return set;
 }
 

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/atomic_folder.hpp"
-#include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
@@ -33,20 +31,14 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
     rows.clear();
     columns.clear();
   };
-  LineReader reader(file);
-  std::string_view line;
-  while (reader.next(line)) {
-    if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
-      notices.push_back(fmt::format("skipped the heading of {}", file.string()));
-      continue;
-    }
-    RatingLine pair;
-    std::string_view const wrong = parse_pair(line, pair);
-    GPUPS_REQUIRE(wrong.empty(), "{} {} (each line needs a prediction): correct the line", reader.position(), wrong);
+  // The columns of the training file may be at other places in this one.
+  TableSettings settings = saved_.config.data.table;
+  settings.columns.clear();
+  read_rating_pairs(file, settings, notices, [&](RatingLine const& pair) {
     rows.push_back(Key{pair.row});
     columns.push_back(Key{pair.column});
     if (rows.size() == RatingPredictor::kAtOnce) predict_read();
-  }
+  });
   predict_read();
 }
 

@@ -7,16 +7,18 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/input_file.hpp"
+#include "trainer/input/text_source.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20, kWordBytesMax = std::size_t{1} << 16;
+constexpr std::uint32_t kRare = 0xFFFFFFFE;  // no number of a word
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -24,20 +26,20 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 // end.
 template <class Word, class LineEnd>
 void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
-  InputFile file(path);
+  auto const file = open_text(path);
   std::string text;  // a part of a word that the block before ended with, and the block
-  bool in_line = false, first = true;
+  std::uint64_t line = 1;
+  bool in_line = false;
   for (bool more = true; more;) {
     std::size_t const before = text.size();
     text.resize(before + kBlockBytes);
-    std::size_t const got = file.read(text.data() + before, kBlockBytes);
+    std::size_t const got = file->read(text.data() + before, kBlockBytes);
     text.resize(before + got);
     more = got == kBlockBytes;
-    std::size_t begin = first && text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-    first = false;
+    std::size_t begin = 0;
     while (begin < text.size()) {
       if (is_blank(text[begin])) {
-        if (text[begin] == '\n') line_end();
+        if (text[begin] == '\n') line_end(), ++line;
         in_line = in_line && text[begin] != '\n';
         ++begin;
         continue;
@@ -49,7 +51,9 @@ void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
                     "file",
                     path.string(), kWordBytesMax >> 10);
       if (end == text.size() && more) break;  // it may continue in the next block
-      word(std::string_view(text).substr(begin, end - begin));
+      std::string_view const found = std::string_view(text).substr(begin, end - begin);
+      require_text(found, path.native(), line);
+      word(found);
       in_line = true;
       begin = end;
     }
@@ -69,32 +73,37 @@ std::uint64_t Corpus::digest() const {
   return hash;
 }
 
-Corpus read_corpus(std::filesystem::path const& file, std::uint64_t min_count) {
+Corpus read_corpus(std::filesystem::path const& folder, std::string const& file, std::uint64_t min_count) {
   Dictionary all("word");
   std::vector<std::uint64_t> counts;
-  each_word(
-      file,
-      [&](std::string_view word) {
-        std::uint32_t const number = all.add(word);
-        if (number == counts.size()) counts.push_back(0);
-        ++counts[number];
-      },
-      [] {});
+  std::vector<std::uint32_t> positions;  // with the numbers of `all`
+  for (std::filesystem::path const& path : files_named(folder, file)) {
+    each_word(
+        path,
+        [&](std::string_view word) {
+          std::uint32_t const number = all.add(word);
+          if (number == counts.size()) counts.push_back(0);
+          ++counts[number];
+          positions.push_back(number);
+        },
+        [&] { positions.push_back(Corpus::kLineEnd); });
+  }
 
   std::vector<std::uint32_t> order(all.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
   Corpus corpus;
+  std::vector<std::uint32_t> numbers(all.size(), kRare);
   for (std::uint32_t const old : order) {
     if (counts[old] < min_count) break;
-    corpus.words.add(all.name(old));
+    numbers[old] = corpus.words.add(all.name(old));
     corpus.counts.push_back(counts[old]);
     corpus.total += counts[old];
   }
   GPUPS_REQUIRE(corpus.words.size() > 1,
                 "{} has {} with at least {} occurrences (there is nothing to learn): check the file, or lower "
                 "model.min_count",
-                file.string(), with_count(corpus.words.size(), "word"), min_count);
+                (folder / file).string(), with_count(corpus.words.size(), "word"), min_count);
   if (std::size_t const rare = all.size() - corpus.words.size(); rare > 0) {
     std::uint64_t const read = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     corpus.notices.push_back(fmt::format("left out {} with fewer than {} occurrences: {:.2g} % of the text",
@@ -102,16 +111,17 @@ Corpus read_corpus(std::filesystem::path const& file, std::uint64_t min_count) {
                                          100 * static_cast<double>(read - corpus.total) / static_cast<double>(read)));
   }
 
-  corpus.positions.reserve(corpus.total);
-  each_word(
-      file,
-      [&](std::string_view word) {
-        if (auto const number = corpus.words.find(word)) corpus.positions.push_back(*number);
-      },
-      [&] {
-        bool const empty = corpus.positions.empty() || corpus.positions.back() == Corpus::kLineEnd;
-        if (!empty) corpus.positions.push_back(Corpus::kLineEnd);
-      });
+  // Leaves out rare words, and lines that are empty then.
+  std::size_t kept = 0;
+  for (std::uint32_t const position : positions) {
+    bool const line_end = position == Corpus::kLineEnd;
+    std::uint32_t const number = line_end ? Corpus::kLineEnd : numbers[position];
+    bool const empty = kept == 0 || positions[kept - 1] == Corpus::kLineEnd;
+    if (line_end ? !empty : number != kRare) positions[kept++] = number;
+  }
+  positions.resize(kept);
+  positions.shrink_to_fit();
+  corpus.positions = std::move(positions);
   return corpus;
 }
 

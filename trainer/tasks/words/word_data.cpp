@@ -30,7 +30,7 @@ std::uint64_t digest_of(Corpus const& corpus, Analogies const& valid, Analogies 
 std::unique_ptr<WordData const> read_word_data(Config const& config) {
   std::filesystem::path const folder = config.data.folder;
   WordSettings const& settings = config.settings<WordSettings>();
-  Corpus corpus = read_corpus(folder / config.data.train, static_cast<std::uint64_t>(settings.min_count));
+  Corpus corpus = read_corpus(folder, config.data.train, static_cast<std::uint64_t>(settings.min_count));
   auto const read = [&](std::string const& file) {
     if (file.empty()) return Analogies{};
     return read_analogies(folder / file, corpus, static_cast<std::size_t>(settings.words_max));

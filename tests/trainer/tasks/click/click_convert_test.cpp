@@ -68,7 +68,7 @@ TEST(ClickConvert, RejectsDamagedCompression) {
   std::string changed = packed;
   changed[4] = '\xFF';
   expect_error([&] { c.convert(changed); }, {"text cannot be decompressed ("});
-  expect_error([&] { c.convert("\x1F\x8B another compression"); }, {"is compressed with gzip"});
+  expect_error([&] { c.convert("BZh another compression"); }, {"is compressed with bzip2"});
   EXPECT_THAT(c.names(), testing::UnorderedElementsAre("text"));
 }
 
@@ -110,7 +110,7 @@ TEST(ClickConvert, OverwritesNoOtherFile) {
                {"cannot be created (No such file"});
   c.convert("1\t\t\t\ta\tb\tc\n");
   expect_error([&] { convert_samples(c.binary, c.folder.path() / "new", small_layout(), {}); },
-               {"is binary data, not text"});
+               {"is click data that was converted already"});
   EXPECT_THAT(c.names(), testing::UnorderedElementsAre("text", "notes", "binary"));
 }
 

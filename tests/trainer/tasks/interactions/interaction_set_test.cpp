@@ -52,6 +52,31 @@ TEST_F(InteractionSetTest, LinesHaveUserAndItems) {
   EXPECT_TRUE(set.notices.empty());
 }
 
+// A rating or a time must not become an item.
+TEST_F(InteractionSetTest, RejectsRatingsWithoutColumns) {
+  for (char const* text : {"u1 i1 5\nu1 i2 3\nu2 i1 4\nu2 i3 5\n", "196\t242\t3\t881250949\n186\t302\t3\t891717742\n",
+                           "1::1193::5::978300760\n1::661::3::978302109\n", "u1,i1,5\nu2,i1,4,99\n",
+                           "ann tea bought 2020-01-01\nann tea seen 2020-01-02\n"}) {
+    folder_.write("train.txt", text);
+    expect_error([&] { read_interactions(config()); }, {"fields in each line", "would become items", "data.columns"});
+    DataConfig data = config();
+    data.table.columns = {"1", "2"};
+    InteractionSet const set = read_interactions(data);
+    EXPECT_LE(set.items.size(), 3U) << text;
+    EXPECT_LE(set.train.size(), 4U) << text;
+    data.table.columns = {"1", "2-"};
+    EXPECT_GT(read_interactions(data).items.size(), set.items.size()) << text;
+  }
+}
+
+TEST_F(InteractionSetTest, ReadsTheUserAndItemOfAHeading) {
+  folder_.write("train.txt",
+                "userId,movieId,rating,timestamp\n1,7,4.0,964982703\n1,9,4.0,964981247\n2,7,5.0,964982224\n");
+  InteractionSet const set = read_interactions(config());
+  EXPECT_EQ(names(set, set.train), (Names{{"1", "7"}, {"1", "9"}, {"2", "7"}}));
+  EXPECT_THAT(set.notices, ElementsAre(HasSubstr("separated by commas, with a heading; columns userId, movieId")));
+}
+
 TEST_F(InteractionSetTest, EarlierSplitsHaveInteractionsAlone) {
   folder_.write("train.txt", "a x y\nb y v\n");
   folder_.write("valid.txt", "a y z\nb x\n");
@@ -107,7 +132,8 @@ TEST_F(InteractionSetTest, SaysIfAShareSelectsNothing) {
 
 TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
   folder_.write("train.txt", "alone\n");
-  expect_error([&] { read_interactions(config()); }, {"train.txt has no interactions for training", "plain text"});
+  expect_error([&] { read_interactions(config()); },
+               {"train.txt has no interactions for training", "a user and the items"});
   folder_.write("train.txt", "a x y\nb x\n");
   Config bpr = default_config("interactions");
   bpr.data = config();

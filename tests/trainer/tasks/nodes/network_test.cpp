@@ -19,7 +19,9 @@ class NetworkTest : public testing::Test {
  protected:
   Network read(std::string const& text, bool directed = false, double bad_share_max = 0) {
     folder_.write("edges.txt", text);
-    return read_network(folder_.path() / "edges.txt", directed, bad_share_max, notices_);
+    notices_.clear();
+    return read_network({.folder = folder_.path().string(), .train = "edges.txt", .bad_share_max = bad_share_max},
+                        directed, notices_);
   }
   // The names of a node's neighbours.
   static std::vector<std::string> around(Network const& network, std::string_view name) {
@@ -65,8 +67,10 @@ TEST_F(NetworkTest, DrawsNeighboursByWeight) {
 }
 
 TEST_F(NetworkTest, RejectsBadLines) {
-  expect_error([&] { read("a b\na\n"); }, {"edges.txt:2", "has 1 field", "two nodes and perhaps a weight"});
-  expect_error([&] { read("a b c d\n"); }, {"has more than 3 fields"});
+  expect_error([&] { read("a b\na\n"); },
+               {"edges.txt:2", "has 1 field", "two nodes and perhaps a weight, separated by blanks"});
+  expect_error([&] { read("a b c d\n"); }, {"lines of 4 fields", "from, to, weight (or none)", "data.columns"});
+  expect_error([&] { read("a b\na b c d\n"); }, {"edges.txt:2 has 4 fields instead of 3"});
   for (char const* weight : {"x", "0", "-1", "inf", "1x"}) {
     expect_error([&] { read(std::string("a b ") + weight + "\n"); }, {"a weight that is not a number above 0"});
   }

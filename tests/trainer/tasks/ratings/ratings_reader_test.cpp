@@ -24,7 +24,9 @@ class RatingFile : public testing::Test {
  protected:
   Lines read(std::string_view text, double bad_share_max = 0) {
     notices_.clear();
-    return read_rating_file(folder_.write("ratings", text), bad_share_max, notices_);
+    return read_rating_file(
+        {.folder = folder_.write("ratings", text).parent_path().string(), .bad_share_max = bad_share_max}, "ratings",
+        notices_);
   }
   TemporaryFolder folder_;
   std::vector<std::string> notices_;
@@ -35,8 +37,15 @@ TEST_F(RatingFile, AcceptsCommonFieldSeparators) {
   EXPECT_EQ(read("3 7 4.5\n18446744073709551615 0 -1e-3\n"), want);
   EXPECT_EQ(read("3\t7\t4.5\t881250949\r\n18446744073709551615\t0\t-1e-3\t0"), want);
   EXPECT_EQ(read("3::7::4.5::978300760\n18446744073709551615::0::-1e-3\n"), want);
-  EXPECT_EQ(read("\xEF\xBB\xBF  3, 7; 4.5\n18446744073709551615,0,-1e-3,\n"), want);
-  EXPECT_TRUE(notices_.empty());
+  EXPECT_EQ(read("\xEF\xBB\xBF  3; 7; 4.5\n18446744073709551615;0;-1e-3;\n"), want);
+  EXPECT_EQ(read("3:7:4.5\n18446744073709551615:0:-1e-3\n"), want);
+}
+
+TEST_F(RatingFile, ReadsMovieLens) {
+  Lines const want{{196, 242, 3}, {186, 302, 3.5F}};
+  EXPECT_EQ(read("196\t242\t3\t881250949\n186\t302\t3.5\t891717742\n"), want);
+  EXPECT_EQ(read("196::242::3::881250949\n186::302::3.5::891717742\n"), want);
+  EXPECT_EQ(read("userId,movieId,rating,timestamp\n196,242,3.0,881250949\n186,302,3.5,891717742\n"), want);
 }
 
 TEST_F(RatingFile, SkipsHeaderLine) {
@@ -78,25 +87,26 @@ TEST_F(RatingFile, ReadsFromAPipe) {
   auto const pipe = folder_.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(pipe) << "%%MatrixMarket matrix coordinate real general\n9 9 1\n3 7 4.5\n"; });
-  EXPECT_EQ(read_rating_file(pipe, 0, notices_), (Lines{{3, 7, 4.5F}}));
+  EXPECT_EQ(read_rating_file({.folder = folder_.path().string()}, "pipe", notices_), (Lines{{3, 7, 4.5F}}));
   writer.join();
 }
 
 TEST_F(RatingFile, RejectsDevicesAndFolders) {
-  auto const read_path = [&](char const* path) { return read_rating_file(path, 1, notices_); };
-  expect_error([&] { read_path("/dev/zero"); }, {"/dev/zero:1: the line is longer than 16 MiB"});
+  auto const read_path = [&](char const* path) { return read_rating_file({.bad_share_max = 1}, path, notices_); };
+  expect_error([&] { read_path("/dev/zero"); }, {"/dev/zero:1 has a byte of 0"});
   expect_error([&] { read_path("/dev/null"); }, {"/dev/null has no ratings"});
-  expect_error([&] { read_path("/tmp"); }, {"/tmp cannot be read"});
+  expect_error([&] { read_path("/tmp"); }, {"/tmp is a folder"});
 }
 
 TEST_F(RatingFile, RejectsBadLinesAndNamesTheFirst) {
   expect_error([&] { read("1 1 1\n-1 2 3\n1 2.5 3\n1 2 x\n1 2\n\n1 2 nan\n1 2 inf\n"); },
-               {"7 bad lines of 8", "ratings:2 has no row id", "ratings:3 has no column id", "ratings:4 has no rating",
+               {"6 bad lines of 7", "ratings:2 has no row id", "ratings:3 has no column id", "ratings:4 has no rating",
                 "...", "data.bad_share_max"});
   for (char const* line : {"1,,3,978300760\n", "1::::3\n", "1;;3;4\n"}) {
-    expect_error([&] { read(line); }, {"ratings:1 has no column id"});
+    expect_error([&] { read(line); }, {"ratings:1 has an empty field for column"});
   }
-  expect_error([&] { read("1,2,,3\n"); }, {"ratings:1 has no rating"});
+  expect_error([&] { read("1,2,,3\n"); }, {"ratings:1 has an empty field for rating"});
+  expect_error([&] { read("1;1;3,5\n1;2;4\n"); }, {"ratings:1 has a rating with a comma"});
   expect_error([&] { read("18446744073709551616 1 1\n"); }, {"has no row id (a number from 0 to 2^64 - 1)"});
   EXPECT_EQ(read("1 1 1\nbad\n2 2 2\n", 0.5), (Lines{{1, 1, 1}, {2, 2, 2}}));
   ASSERT_EQ(notices_.size(), 1U);
@@ -105,7 +115,8 @@ TEST_F(RatingFile, RejectsBadLinesAndNamesTheFirst) {
 
 TEST_F(RatingFile, RejectsFileWithoutRatings) {
   expect_error([&] { read(""); }, {"has no ratings"});
-  expect_error([&] { read_rating_file(folder_.path() / "none", 0, notices_); }, {"none cannot be opened"});
+  expect_error([&] { read_rating_file({.folder = folder_.path().string()}, "none", notices_); },
+               {"none cannot be opened"});
 }
 
 class RatingSets : public testing::Test {

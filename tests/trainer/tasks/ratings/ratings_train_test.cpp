@@ -158,7 +158,7 @@ TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
   EXPECT_NEAR(mean, 3, 0.1);
   EXPECT_EQ(description.at("biases"), true);
 
-  auto const file = folder_.write("pairs.txt", "row column\n0 0\n59,39,1\n59 99999\n77777 99999\n");
+  auto const file = folder_.write("pairs.txt", "row column rating\n0 0\n59 39 1\n59 99999\n77777 99999\n");
   std::vector<float> predictions;
   std::vector<std::string> notices;
   predict_run(folder_.path() / "run", {}, file, notices,
@@ -169,11 +169,14 @@ TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
   EXPECT_LE(predictions[1], description.at("highest").get<float>());
   EXPECT_NEAR(predictions[2], mean + 0.6, 0.2);  // an unknown column counts as zeros, and so does its bias
   EXPECT_FLOAT_EQ(predictions[3], static_cast<float>(mean));
-  EXPECT_THAT(notices, testing::ElementsAre(testing::HasSubstr("skipped the heading")));
+  EXPECT_THAT(notices, testing::ElementsAre(testing::HasSubstr("with a heading")));
 
   folder_.write("pairs.txt", "1 2\n1 x\n");
   expect_error([&] { predict_run(folder_.path() / "run", {}, file, notices, [](auto) {}); },
                {"pairs.txt:2 has no column id", "each line needs a prediction"});
+  folder_.write("pairs.txt", "1 2\n1\n");
+  expect_error([&] { predict_run(folder_.path() / "run", {}, file, notices, [](auto) {}); },
+               {"pairs.txt:2 has 1 field, none for column", "): correct the lines"});
 }
 
 TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {

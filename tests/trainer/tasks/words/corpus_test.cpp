@@ -22,7 +22,7 @@ constexpr std::uint32_t kEnd = Corpus::kLineEnd;
 class CorpusTest : public testing::Test {
  protected:
   Corpus read(std::string const& text, std::uint64_t min_count = 1) const {
-    return read_corpus(folder_.write("text.txt", text), min_count);
+    return read_corpus(folder_.write("text.txt", text).parent_path(), "text.txt", min_count);
   }
 
   test::TemporaryFolder folder_;
@@ -93,8 +93,8 @@ TEST_F(CorpusTest, DigestDependsOnWordsOrderAndLines) {
 }
 
 TEST_F(CorpusTest, RejectsTextsWithoutWords) {
-  expect_error([&] { read_corpus(folder_.path() / "none.txt", 1); }, {"none.txt cannot be opened"});
-  expect_error([&] { read_corpus(folder_.path(), 1); }, {"is a folder"});
+  expect_error([&] { read_corpus(folder_.path(), "none.txt", 1); }, {"none.txt cannot be opened"});
+  expect_error([&] { read_corpus(folder_.path(), ".", 1); }, {"is a folder"});
   for (char const* text : {"", "\n\n", " \r\n\t"}) {
     expect_error([&] { read(text); }, {"text.txt has 0 words with at least 1 occurrence", "nothing to learn"});
   }

@@ -165,8 +165,9 @@ TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& 
   Work work(path.string(), layout, options.threads);
   TextChunks text(path, work.chunks_at_once());
   TextCounts const counts = work.run(text, take);
-  std::string const line_is = fmt::format("a label, {} and {}", with_count(layout.numbers.size(), "number"),
-                                          with_count(layout.categories.size(), "category"));
+  std::string const line_is =
+      fmt::format("a label, {} and {}, separated by tabs", with_count(layout.numbers.size(), "number"),
+                  with_count(layout.categories.size(), "category"));
   work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
   GPUPS_REQUIRE(counts.samples > 0, "{} has no samples (there is nothing to learn from): check the file",
                 path.string());

@@ -103,7 +103,6 @@ std::string read_number(std::string_view cell, std::string_view column, float& n
 
 std::string read_values(std::string_view cell, CategoryField const& field, std::vector<std::uint64_t>& values,
                         std::vector<float>* weights) {
-  if (cell.find('\0') != std::string_view::npos) return fmt::format("has a NUL byte in {}", field.name);
   if (field.kind == CategoryField::Kind::kOne) return read_value(cell, field, values, weights);
   for (std::size_t count = 1;; ++count) {
     if (count > kCellValuesMax) return fmt::format("has more than {} values in {}", kCellValuesMax, field.name);

@@ -10,25 +10,13 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
 
+#include "trainer/input/text_source.hpp"
+
 namespace gpups::trainer {
-
-// The text of a file, plain or compressed. The first bytes of the file decide which, not its name.
-
-// Text that is read from its start to its end.
-class TextSource {
- public:
-  virtual ~TextSource() = default;
-  // Reads the next `bytes` bytes. Returns how many there were: fewer only at the end. Throws Error if the file cannot
-  // be read, or if compressed data is cut or invalid.
-  virtual std::size_t read(char* to, std::size_t bytes) = 0;
-};
-
-// Opens a file. Throws Error if it cannot be opened, is of a binary kind, or is compressed in another way than zstd. A
-// file that zstd cannot decompress in 128 MiB of memory is rejected when it is read.
-std::unique_ptr<TextSource> open_text(std::filesystem::path const& path);
 
 // Some lines of a file.
 struct TextChunk {
@@ -46,8 +34,8 @@ class TextChunks {
   TextChunks(TextChunks const&) = delete;
   TextChunks& operator=(TextChunks const&) = delete;
 
-  // Waits for the next chunk. Returns false at the end of the file. Leaves out a byte order mark at the start of the
-  // file, and adds a missing '\n' at its end. Throws Error if it cannot be read, or if a line is longer than 16 MiB.
+  // Waits for the next chunk. Returns false at the end of the file. Adds a missing '\n' at its end. Throws Error if the
+  // file cannot be read, is not text, or has a line of more than 16 MiB.
   bool next(TextChunk& chunk);
 
  private:

@@ -127,10 +127,6 @@ class RowParser {
       }
       std::string_view text;
       if (!cell(first + f, text)) return false;
-      if (text.find('\0') != std::string_view::npos) {
-        reason_ = fmt::format("has a NUL byte in {}", layout_.categories[f].name);
-        return false;
-      }
       row[f] = value_id(text);
     }
     return true;

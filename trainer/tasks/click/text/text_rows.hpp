@@ -21,7 +21,8 @@ constexpr std::size_t kCellValuesMax = 65536;
 constexpr std::size_t kTextPadding = 16;
 
 // Replaces `out` by the samples of `text`, and `bad` by its bad lines. The text begins with line `first_line` of the
-// file `path`. REQUIRES: text is empty or ends with '\n'; kTextPadding bytes after it can be read.
+// file `path`. REQUIRES: text is empty or ends with '\n', has no byte of 0, and
+// kTextPadding bytes after it can be read.
 void parse_rows(Layout const& layout, std::string_view text, std::string_view path, std::uint64_t first_line,
                 SampleBatch& out, BadLines& bad);
 

@@ -1,50 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads lines of subject, relation and object, separated by tabs. A name is any string that is not empty.
+// Reads lines of subject, relation and object. A name is any string that is not empty.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/line_reader.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-using Names = std::array<std::string_view, 3>;
+constexpr TableColumn kTripleColumns[] = {
+    {.is = "subject", .headings = "subject head subj from source src entity1 e1 node1 start startid fromid"},
+    {.is = "relation", .headings = "relation predicate rel pred type label edge edgetype relationtype property"},
+    {.is = "object", .headings = "object tail obj to target dst entity2 e2 node2 end endid toid"},
+};
+constexpr TableKind kTriples{.columns = kTripleColumns, .separator = "tab"};
 
-// Splits a line into three names. Returns why the line is invalid, or nothing if it is valid.
-std::string_view split_line(std::string_view line, Names& names) {
-  std::size_t const a = line.find('\t');
-  if (a == std::string_view::npos) return "has 1 field";
-  std::size_t const b = line.find('\t', a + 1);
-  if (b == std::string_view::npos) return "has 2 fields";
-  if (line.find('\t', b + 1) != std::string_view::npos) return "has more than 3 fields";
-  names = {line.substr(0, a), line.substr(a + 1, b - a - 1), line.substr(b + 1)};
-  for (std::string_view name : names) {
-    if (name.empty()) return "has an empty field";
+// Calls add(subject, relation, object) for each triple of the files that a setting names.
+template <class Add>
+void read_files(DataConfig const& config, std::string const& file, std::vector<std::string>& notices, Add add) {
+  for (std::filesystem::path const& path : files_named(config.folder, file)) {
+    TableReader reader(path, config.table, kTriples);
+    for (std::vector<std::string_view> names; reader.next(names);) add(names[0], names[1], names[2]);
+    reader.finish(config.bad_share_max, "subject, relation and object", notices);
   }
-  return {};
 }
 
-template <class Add>
-void read_file(std::filesystem::path const& path, double bad_share_max, std::vector<std::string>& notices, Add add) {
-  LineReader reader(path);
-  BadLines lines;
-  std::string_view line;
-  Names names;
-  while (reader.next(line)) {
-    ++lines.lines;
-    std::string_view const wrong = split_line(line, names);
-    if (wrong.empty()) {
-      add(names);
-    } else {
-      lines.add(reader.position(), wrong);
-    }
-  }
-  lines.report(path, bad_share_max, "subject, relation and object", "data.bad_share_max", notices);
+// Adds a notice if the first triple may be a heading: no other has one of its names.
+void say_if_heading(Dataset const& data, std::string const& file, std::vector<std::string>& notices) {
+  constexpr std::size_t kTriplesMin = 10;  // of fewer, several may have names of their own
+  if (data.train.size() < kTriplesMin) return;
+  Triple const first = data.train.front();
+  bool const shares = std::any_of(data.train.begin() + 1, data.train.end(), [&](Triple const& other) {
+    return other.relation == first.relation || other.subject == first.subject || other.object == first.subject ||
+           other.subject == first.object || other.object == first.object;
+  });
+  if (shares) return;
+  notices.push_back(fmt::format(
+      "the first line of {} may be a heading, since no other has a name of it: '{}', '{}', '{}'. "
+      "data.heading = \"yes\" skips it",
+      file, data.entities.name(first.subject), data.relations.name(first.relation), data.entities.name(first.object)));
 }
 
 }  // namespace
@@ -53,15 +56,15 @@ Dataset read_triples(DataConfig const& config) {
   Dataset data;
   std::filesystem::path const folder = config.folder;
   GPUPS_REQUIRE(!config.train.empty(), "data.train is empty (there are no triples to train on): set it to a file");
-  read_file(folder / config.train, config.bad_share_max, data.notices,
-            [&](Names const& n) { data.add_train(n[0], n[1], n[2]); });
+  read_files(config, config.train, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
+  say_if_heading(data, config.train, data.notices);
+
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
-    read_file(folder / file, config.bad_share_max, data.notices,
-              [&](Names const& n) { data.add_held_out(split, n[0], n[1], n[2]); });
+    read_files(config, file, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
     std::size_t const unseen = data.count_unseen(split);
     if (unseen > 0) {
       data.notices.push_back(
@@ -75,6 +78,11 @@ Dataset read_triples(DataConfig const& config) {
   };
   read_held_out(config.valid, data.valid);
   read_held_out(config.test, data.test);
+  auto const key = [](Triple const& t) {
+    return kernels::mix(kernels::mix(t.subject) ^ (std::uint64_t{t.relation} << 32 | t.object));
+  };
+  say_known_samples(data.train, data.valid, "triple", "validation", key, data.notices);
+  say_known_samples(data.train, data.test, "triple", "test", key, data.notices);
   return data;
 }
 

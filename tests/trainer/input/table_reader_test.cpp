@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text with columns: its layout is found or set, and what is no data is skipped or rejected alike for all readers.
+#include "trainer/input/table_reader.hpp"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/input/input_file.hpp"
+
+namespace gpups::trainer::table_reader_test {
+namespace {
+
+using test::expect_error;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Row = std::vector<std::string>;
+using Rows = std::vector<Row>;
+
+constexpr TableColumn kNames[] = {{.is = "subject", .headings = "subject head"},
+                                  {.is = "relation", .headings = "relation"},
+                                  {.is = "object", .headings = "object tail"}};
+constexpr TableKind kTriples{.columns = kNames, .separator = "tab"};
+constexpr TableColumn kPair[] = {{.is = "user", .headings = "user userid"}, {.is = "item", .headings = "item movieid"}};
+constexpr TableKind kLists{.columns = kPair, .takes_rest = true};
+constexpr TableColumn kNumbers[] = {{.is = "row", .headings = "user userid", .is_number = true},
+                                    {.is = "column", .headings = "item movieid", .is_number = true},
+                                    {.is = "rating", .headings = "rating", .is_number = true}};
+constexpr TableKind kRatings{.columns = kNumbers, .comments = "#%", .skips_rest = true};
+constexpr TableColumn kEnds[] = {{.is = "from", .headings = "source"},
+                                 {.is = "to", .headings = "target"},
+                                 {.is = "weight", .headings = "weight", .is_number = true, .may_lack = true}};
+constexpr TableKind kEdges{.columns = kEnds, .comments = "#%"};
+
+class TableReaderTest : public testing::Test {
+ protected:
+  Rows read(std::string_view text, TableKind const& kind, TableSettings const& settings = {},
+            double bad_share_max = 0) {
+    notices_.clear();
+    TableReader reader(folder_.write("table", text), settings, kind);
+    Rows rows;
+    for (std::vector<std::string_view> fields; reader.next(fields);) rows.emplace_back(fields.begin(), fields.end());
+    reader.finish(bad_share_max, "a line", notices_);
+    return rows;
+  }
+  void reject(std::string_view text, TableKind const& kind, std::initializer_list<char const*> words,
+              TableSettings const& settings = {}) {
+    expect_error([&] { read(text, kind, settings); }, words);
+  }
+
+  test::TemporaryFolder folder_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(TableReaderTest, FindsTheSeparator) {
+  Rows const triples{{"a", "r", "b"}, {"c", "r", "a"}};
+  EXPECT_EQ(read("a\tr\tb\nc\tr\ta\n", kTriples), triples);
+  EXPECT_TRUE(notices_.empty());  // the usual layout
+  for (char const* separator : {",", ";", " ", "::", "|", ":", " , ", "   "}) {
+    std::string const s = separator;
+    EXPECT_EQ(read("a" + s + "r" + s + "b\nc" + s + "r" + s + "a\n", kTriples), triples) << separator;
+    EXPECT_THAT(notices_, ElementsAre(HasSubstr("table: separated by "))) << separator;
+  }
+  // The lines have as many commas, and blanks within names.
+  EXPECT_EQ(read("New York,capital of,USA\nParis,capital of,La France\n", kTriples),
+            (Rows{{"New York", "capital of", "USA"}, {"Paris", "capital of", "La France"}}));
+  EXPECT_EQ(read("a, b\tr\tc, d\n", kTriples), (Rows{{"a, b", "r", "c, d"}}));
+}
+
+TEST_F(TableReaderTest, SettingsDecideTheSeparator) {
+  EXPECT_EQ(read("a b,c d\n", kEdges, {.separator = "comma"}), (Rows{{"a b", "c d"}}));
+  EXPECT_EQ(read("a b,c d\n", kEdges, {.separator = ","}), (Rows{{"a b", "c d"}}));
+  EXPECT_EQ(read("a b\tc d\n", kEdges, {.separator = "tab"}), (Rows{{"a b", "c d"}}));
+  EXPECT_EQ(read("a => b\n", kEdges, {.separator = "=>"}), (Rows{{"a", "b"}}));
+  reject("a,b\n", kEdges, {"1 bad line of 1", "has 1 field, none for to", "separated by tabs"}, {.separator = "tab"});
+  reject("a b\n", kEdges, {"data.separator is \"\""}, {.separator = ""});
+}
+
+TEST_F(TableReaderTest, ReadsQuotesOfCsv) {
+  EXPECT_EQ(read("\"a, b\",\"r \"\"x\"\"\",c\nd,r,\"\"\"e\"\n", kTriples),
+            (Rows{{"a, b", "r \"x\"", "c"}, {"d", "r", "\"e"}}));
+  // As R writes tables; a text between tabs or blanks with other quotes has them in its names.
+  EXPECT_EQ(read("\"user\" \"item\"\n\"u 1\" \"i 1\"\n", kEdges, {.heading = "yes"}), (Rows{{"u 1", "i 1"}}));
+  EXPECT_EQ(read("<a>\t<r>\t\"b\"@en\n<c>\t<r>\t\"d\"\n", kTriples),
+            (Rows{{"<a>", "<r>", "\"b\"@en"}, {"<c>", "<r>", "\"d\""}}));
+  reject("a,r,\"b\nc,r,d\n", kTriples, {"table:1 has a quote without an end"});
+  reject("a,r,\"b\"x\nc,r,d\n", kTriples, {"table:1 has text after a field in quotes"});
+}
+
+TEST_F(TableReaderTest, SkipsHeadings) {
+  EXPECT_EQ(read("userId,movieId,rating,timestamp\n1,2,3.5,4\n", kRatings), (Rows{{"1", "2", "3.5"}}));
+  EXPECT_THAT(notices_,
+              ElementsAre(HasSubstr("table: separated by commas, with a heading; columns userId, movieId, rating")));
+  EXPECT_EQ(read("userId,movieId,rating,timestamp\n1,2,3.5,4\n", kLists), (Rows{{"1", "2"}}));
+  EXPECT_EQ(read("head\trelation\ttail\na\tr\tb\n", kTriples), (Rows{{"a", "r", "b"}}));
+  EXPECT_EQ(read("Node A,Node B\n1,2\n2,3\n", kEdges), (Rows{{"1", "2"}, {"2", "3"}}));
+  EXPECT_EQ(read("x\ty\tz\na\tr\tb\n", kTriples, {.heading = "yes"}), (Rows{{"a", "r", "b"}}));
+  EXPECT_EQ(read("head\trelation\ttail\n", kTriples, {.heading = "no"}), (Rows{{"head", "relation", "tail"}}));
+  EXPECT_EQ(read("a r b\nc r 7\n", kTriples).size(), 2U);  // names that are numbers make no heading
+}
+
+TEST_F(TableReaderTest, SkipsIndexColumns) {
+  // pandas writes an empty name, R none.
+  EXPECT_EQ(read(",user,item,rating\n0,7,8,1.5\n1,9,8,2\n", kRatings), (Rows{{"7", "8", "1.5"}, {"9", "8", "2"}}));
+  EXPECT_EQ(read("\"source\" \"target\"\n\"1\" \"a\" \"b\"\n\"2\" \"b\" \"c\"\n", kEdges),
+            (Rows{{"a", "b"}, {"b", "c"}}));
+  EXPECT_EQ(read(",first,second\n0,a,b\n1,b,c\n", kEdges, {.heading = "yes"}), (Rows{{"a", "b"}, {"b", "c"}}));
+}
+
+TEST_F(TableReaderTest, ColumnsAreNamedOrNumbered) {
+  char const* const text = "when,film,who,stars\n4,b,a,5\n";
+  EXPECT_EQ(read(text, kLists, {.columns = {"who", "film"}}), (Rows{{"a", "b"}}));
+  EXPECT_EQ(read(text, kLists, {.columns = {"3", "film"}}), (Rows{{"a", "b"}}));
+  EXPECT_EQ(read("4,b,a,5\n", kLists, {.columns = {"3", "2"}}), (Rows{{"a", "b"}}));
+  EXPECT_EQ(read("9 u a b\n9 v\n", kLists, {.columns = {"2", "3-"}}), (Rows{{"u", "a", "b"}, {"v"}}));
+  EXPECT_EQ(read("rating,item,user\n5,2,1\n", kRatings), (Rows{{"1", "2", "5"}}));  // by the names that they have
+  reject(text, kLists, {"has no column \"user\"", "use one of when, film, who, stars"}, {.columns = {"user", "film"}});
+  reject("1,2\n", kLists, {"has no heading", "\"who\""}, {.heading = "no", .columns = {"who", "2"}});
+  reject(text, kLists, {"data.columns has 1", "name 2"}, {.columns = {"who"}});
+  reject(text, kLists, {"data.columns has who twice"}, {.columns = {"who", "who"}});
+  reject(text, kLists, {"numbered from 1"}, {.columns = {"0", "1"}});
+}
+
+TEST_F(TableReaderTest, RejectsColumnsThatCannotBeTold) {
+  reject("a,r,b,2020\nc,r,d,2021\n", kTriples, {"lines of 4 fields", "subject, relation, object", "data.columns"});
+  reject("date,user,rating\n1,2,3\n", kRatings, {"has the columns date, user, rating", "data.columns"});
+  reject("u1\ti 1 i 2\nu2\ti 1 i 4\n", kLists, {"tabs and with blanks", "data.separator"});
+  EXPECT_EQ(read("u1\ti 1\nu2\ti 2\n", kLists, {.separator = "tab"}), (Rows{{"u1", "i 1"}, {"u2", "i 2"}}));
+}
+
+TEST_F(TableReaderTest, SkipsCommentsAndEmptyLines) {
+  EXPECT_EQ(read("# by hand\n\na b\n \t\n%x\n#y z\nb c\n\n", kEdges), (Rows{{"a", "b"}, {"b", "c"}}));
+  EXPECT_TRUE(notices_.empty());
+  // A name may begin so, after the first line.
+  EXPECT_EQ(read("# by hand\na\tr\tb\n#1\tr\tb\n\n", kTriples), (Rows{{"a", "r", "b"}, {"#1", "r", "b"}}));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("skipped 1 comment line")));
+  EXPECT_EQ(read("#1\tr\tb\n", kTriples, {.comment = ""}), (Rows{{"#1", "r", "b"}}));
+  EXPECT_EQ(read("a b\n// c d\n", kEdges, {.comment = "//"}), (Rows{{"a", "b"}}));
+}
+
+TEST_F(TableReaderTest, CountsBadLines) {
+  std::string const text = "a\tr\tb\na\tr\na\tr\tb\tc\na\t\tb\n";
+  reject(text, kTriples,
+         {"3 bad lines of 4", "table:2 has 2 fields, none for object", "table:3 has 4 fields instead of 3",
+          "table:4 has an empty field for relation", "a line, separated by tabs", "data.bad_share_max"});
+  EXPECT_EQ(read(text, kTriples, {}, 0.75), (Rows{{"a", "r", "b"}}));
+  EXPECT_EQ(read("1 2 3\n1 2 4 77\n", kRatings).size(), 2U);  // times may lack
+}
+
+TEST_F(TableReaderTest, NamesHaveNoBlanksAroundThem) {
+  Rows const one{{"a", "r", "b c"}};
+  for (char const* text : {"a\tr\tb c \n", " a\t r \tb c\r\n", "a,r, b c\n", "\"a\" , r,\"b c\"\n", "a\tr\tb c"}) {
+    EXPECT_EQ(read(text, kTriples), one) << text;
+  }
+}
+
+TEST_F(TableReaderTest, ReadsMatrices) {
+  char const* const head = "%%MatrixMarket matrix coordinate pattern symmetric\n% by hand\n3 3 2\n";
+  EXPECT_EQ(read(std::string(head) + "1 2\n3 1\n", kEdges), (Rows{{"1", "2"}, {"3", "1"}}));
+  EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 5\n", kLists), (Rows{{"1", "2"}}));
+  reject(head, kEdges, {"has 0 entries, but its size line says 2"});
+  reject(head, kTriples, {"is a matrix", "names"});
+  reject("%%MatrixMarket matrix array real general\n3 3\n", kEdges, {"matrix array real general"});
+}
+
+TEST_F(TableReaderTest, RejectsWhatIsNoText) {
+  reject(std::string_view("a b\nc\0d e\n", 10), kEdges, {"table:2 has a byte of 0"});
+  reject("a b\ncaf\xE9 d\n", kEdges, {"table:2 has the byte 0xE9", "LATIN1"});
+  reject(std::string_view("\xFF\xFE"
+                          "a\0 \0b\0",
+                          8),
+         kEdges, {"UTF-16"});
+}
+
+TEST(FilesNamed, MatchPatterns) {
+  test::TemporaryFolder const folder;
+  for (char const* name : {"part-1.tsv", "part-0.tsv", "other.tsv", "[x].tsv"}) folder.write(name, "");
+  auto const names = [&](std::string const& file) {
+    std::vector<std::string> found;
+    for (auto const& path : files_named(folder.path(), file)) found.push_back(path.filename().string());
+    return found;
+  };
+  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
+  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
+  EXPECT_THAT(names("[x].tsv"), ElementsAre("[x].tsv"));
+  EXPECT_THAT(names("none.tsv"), ElementsAre("none.tsv"));  // the error follows when it is opened
+  expect_error([&] { names("none-*.tsv"); }, {"no file matches", "none-*.tsv"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer::table_reader_test

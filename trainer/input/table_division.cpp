@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/table_division.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+
+// In the order in which they are preferred if the lines do not decide.
+constexpr Separator kSeparators[] = {
+    {"tab", "\t", "separated by tabs", false},    {"double colon", "::", "separated by ::", false},
+    {"comma", ",", "separated by commas", true},  {"semicolon", ";", "separated by semicolons", true},
+    {"bar", "|", "separated by |", true},         {"blanks", "", "separated by blanks", false},
+    {"colon", ":", "separated by colons", false},
+};
+constexpr std::string_view kTab = "\t";
+
+Separator separator_of(std::string_view setting) {
+  for (Separator const& known : kSeparators) {
+    if (setting == known.name || (!known.text.empty() && setting == known.text)) return known;
+  }
+  if (setting == " ") return separator_of("blanks");
+  return {setting, setting, {}, false};
+}
+
+std::string_view trimmed(std::string_view text) {
+  std::size_t const begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Returns the text between quotes, in which two quotes are one.
+std::string_view unquoted(std::string_view text, TableFields& fields) {
+  if (text.find('"') == text.npos) return text;
+  std::string& one = fields.unquoted.emplace_back();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    one += text[i];
+    if (text[i] == '"') ++i;
+  }
+  return one;
+}
+
+// Returns the place of the quote that ends a field, or npos. REQUIRES: the text begins with a quote.
+std::size_t end_of_quotes(std::string_view text) {
+  std::size_t at = text.find('"', 1);
+  while (at != text.npos && text.substr(at + 1).starts_with('"')) at = text.find('"', at + 2);
+  return at;
+}
+
+}  // namespace
+
+std::string_view divide(std::string_view line, std::string_view separator, bool quotes, TableFields& fields) {
+  fields.all.clear();
+  fields.unquoted.clear();
+  bool const by_blanks = separator.empty();
+  std::string_view const blanks = separator == kTab ? " " : kBlanks;
+  std::size_t const separator_bytes = by_blanks ? 1 : separator.size();
+  auto const end_of_field = [&](std::string_view from) {
+    return by_blanks ? from.find_first_of(kBlanks) : from.find(separator);
+  };
+  if (by_blanks) line = trimmed(line);
+  while (true) {
+    if (by_blanks || quotes) line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    std::string_view field;
+    std::size_t end;
+    if (quotes && line.starts_with('"')) {
+      std::size_t const quote = end_of_quotes(line);
+      if (quote == line.npos) return "has a quote without an end on the line";
+      field = trimmed(unquoted(line.substr(1, quote - 1), fields));
+      line.remove_prefix(quote + 1);
+      end = end_of_field(line);
+      if (!trimmed(line.substr(0, end)).empty()) return "has text after a field in quotes";
+    } else {
+      end = end_of_field(line);
+      field = trimmed(line.substr(0, end));
+    }
+    fields.all.push_back(field);
+    if (end == line.npos) return {};
+    line.remove_prefix(end + separator_bytes);
+  }
+}
+
+bool is_comment(std::string_view line, TableSettings const& settings, TableKind const& kind, bool in_data) {
+  if (settings.comment != "auto") return !settings.comment.empty() && line.starts_with(settings.comment);
+  if (line.empty()) return false;
+  return kind.comments.find(line.front()) != kind.comments.npos ||
+         (!in_data && (line.front() == '#' || line.front() == '%'));
+}
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && stop == text.data() + text.size();
+}
+
+std::size_t least_of(TableKind const& kind) {
+  auto const lacks = [](TableColumn const& column) { return column.may_lack; };
+  return static_cast<std::size_t>(std::find_if(kind.columns.begin(), kind.columns.end(), lacks) - kind.columns.begin());
+}
+
+namespace {
+
+// Whether each field of a line is in quotes or a number, and one is in quotes.
+bool is_quoted(std::string_view line, std::string_view separator) {
+  TableFields fields;
+  if (!line.starts_with('"') || !divide(line, separator, true, fields).empty()) return false;
+  auto const names = std::count_if(fields.all.begin(), fields.all.end(), [](auto field) { return !is_number(field); });
+  return std::count(line.begin(), line.end(), '"') >= 2 * std::max<std::ptrdiff_t>(names, 1);
+}
+
+Division division_by(Separator const& separator, std::span<std::string_view const> lines, TableKind const& kind,
+                     bool any_columns) {
+  Division division{.separator = separator};
+  // Names with quotes are common in text between tabs, and words with quotes in text between blanks.
+  division.quotes = separator.quotes || (!lines.empty() && is_quoted(lines.front(), separator.text) &&
+                                         is_quoted(lines[lines.size() > 1 ? 1 : 0], separator.text));
+  std::map<std::size_t, std::size_t> counts;  // of fields of a line
+  std::size_t const least = least_of(kind);
+  std::size_t const most = any_columns || kind.skips_rest || kind.takes_rest ? ~std::size_t{0} : kind.columns.size();
+  TableFields fields;
+  for (std::string_view const line : lines) {
+    if (!divide(line, separator.text, division.quotes, fields).empty()) continue;
+    division.rows.emplace_back(fields.all.begin(), fields.all.end());
+    std::size_t const size = fields.all.size();
+    // "a, b" is not divided by its blanks.
+    bool const divided_by_others =
+        separator.text.empty() && std::any_of(fields.all.begin(), fields.all.end(), [](auto f) {
+          return f.size() > 1 && (f.ends_with(',') || f.ends_with(';'));
+        });
+    if (size < least || size > most || divided_by_others) continue;
+    division.lines_fit += kind.takes_rest ? 1 : 0;
+    if (++counts[size] > counts[division.fields] || division.fields == 0) division.fields = size;
+  }
+  counts.erase(0);
+  if (!kind.takes_rest && division.fields > 0) division.lines_fit = counts[division.fields];
+  return division;
+}
+
+std::vector<std::size_t> sizes_of(Division const& division) {
+  std::vector<std::size_t> sizes;
+  for (TableRow const& row : division.rows) sizes.push_back(row.size());
+  return sizes;
+}
+
+}  // namespace
+
+Division best_division(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
+                       std::string_view path) {
+  bool const any_columns = !settings.columns.empty();
+  if (settings.separator != "auto") return division_by(separator_of(settings.separator), lines, kind, any_columns);
+  TableKind rows = kind;
+  rows.takes_rest = kind.takes_rest && !any_columns;
+  std::optional<Division> best, by_tab;
+  auto const try_all = [&](bool any_size) {
+    for (Separator const& separator : kSeparators) {
+      Division division = division_by(separator, lines, rows, any_size);
+      bool const as_good = best && division.lines_fit == best->lines_fit && rows.takes_rest && separator.text.empty();
+      if (rows.takes_rest && separator.text == kTab) {
+        by_tab = std::move(division);  // blanks divide at tabs too
+      } else if (division.lines_fit > 0 && (!best || division.lines_fit > best->lines_fit || as_good)) {
+        best = std::move(division);
+      }
+    }
+  };
+  try_all(any_columns);
+  if (!best) try_all(true);
+  if (!best || 2 * best->lines_fit < lines.size()) best = division_by(separator_of(kind.separator), lines, rows, true);
+  if (by_tab && by_tab->lines_fit == best->lines_fit && best->separator.text.empty()) {
+    GPUPS_REQUIRE(sizes_of(*by_tab) == sizes_of(*best),
+                  "{} has lines with tabs and with blanks between them (names with blanks would be divided): set "
+                  "data.separator to \"tab\", or to \"blanks\" if names have none",
+                  path);
+  }
+  return std::move(*best);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Divides lines of text into fields, and finds what separates them.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/input/table_layout.hpp"
+
+namespace gpups::trainer {
+
+// The fields of a line, without blanks around them.
+struct TableFields {
+  std::vector<std::string_view> all{};
+  std::deque<std::string> unquoted{};  // the text of fields that had quotes within quotes
+};
+
+// Divides a line into `fields`, which refer to the line. Returns what is wrong with the line, or nothing.
+std::string_view divide(std::string_view line, std::string_view separator, bool quotes, TableFields& fields);
+
+// Returns whether a line is a comment. in_data: there was data before it.
+bool is_comment(std::string_view line, TableSettings const& settings, TableKind const& kind, bool in_data);
+
+// Returns whether text is a number, which may be infinite or not a number.
+bool is_number(std::string_view text);
+
+// What is between columns.
+struct Separator {
+  std::string_view name, text, adjective;  // text: empty for blanks
+  bool quotes;                             // fields may be in quotes, wherever they are
+};
+
+using TableRow = std::vector<std::string>;
+
+// The first lines of a file, divided in one way.
+struct Division {
+  Separator separator;
+  bool quotes = false;
+  std::vector<TableRow> rows{};  // of lines that can be divided
+  std::size_t fields = 0;        // of most lines that have enough
+  std::size_t lines_fit = 0;     // which have so many; with takes_rest, which have enough
+};
+
+// Returns how many columns a line must have: those before the first that may lack.
+std::size_t least_of(TableKind const& kind);
+
+// Returns the lines, divided as the settings say, or in the way that gives most lines the same number of fields. path:
+// for messages. Throws Error if two ways are as good and differ.
+Division best_division(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
+                       std::string_view path);
+
+}  // namespace gpups::trainer

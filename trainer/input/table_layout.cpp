@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/table_layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "kernels/base/check.hpp"
+#include "trainer/input/table_division.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// Returns a name of a heading without what differs between files.
+std::string plain(std::string_view name) {
+  std::string text;
+  for (char const c : name) {
+    if (c != '_' && c != '-' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+bool is_called(std::string_view heading, TableColumn const& column) {
+  std::string const name = plain(heading);
+  return !name.empty() && fmt::format(" {} ", column.headings).find(" " + name + " ") != std::string::npos;
+}
+
+constexpr std::size_t kNone = ~std::size_t{0};
+
+// Returns the place of each column by the names of a heading; kNone for those that it does not have, or has twice.
+std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind) {
+  std::vector<std::size_t> places;
+  for (TableColumn const& column : kind.columns) {
+    std::size_t place = kNone;
+    int found = 0;
+    for (std::size_t i = 0; i < heading.size(); ++i) {
+      if (is_called(heading[i], column)) place = i, ++found;
+    }
+    places.push_back(found == 1 ? place : kNone);
+  }
+  return places;
+}
+
+bool has_required(std::vector<std::size_t> const& places, TableKind const& kind) {
+  std::size_t const least = least_of(kind);
+  for (std::size_t i = 0; i < least; ++i) {
+    if (places[i] == kNone || std::find(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i), places[i]) !=
+                                  places.begin() + static_cast<std::ptrdiff_t>(i))
+      return false;
+  }
+  return true;
+}
+
+// Whether the first row is a heading: it has the names of the columns, or no numbers, where all other rows have numbers
+// in all columns that are needed, or in one that must be a number.
+bool has_heading(std::vector<TableRow> const& rows, TableKind const& kind) {
+  if (rows.empty()) return false;
+  TableRow const& first = rows.front();
+  if (has_required(places_by_name(first, kind), kind)) return true;
+  if (std::any_of(first.begin(), first.end(), [](std::string const& f) { return is_number(f); })) return false;
+  bool const letters = std::any_of(first.begin(), first.end(), [](std::string const& f) {
+    return !f.empty() && std::isalpha(static_cast<unsigned char>(f.front())) != 0;
+  });
+  if (!letters) return false;
+  if (kind.columns.front().is_number) return true;  // no row of data begins so
+  auto const is_above_numbers = [&](std::size_t column) {
+    return rows.size() > 1 && std::all_of(rows.begin() + 1, rows.end(), [column](TableRow const& row) {
+             return column < row.size() && is_number(row[column]);
+           });
+  };
+  bool all = true;
+  for (std::size_t i = 0; i < kind.columns.size(); ++i) {
+    if (kind.columns[i].is_number && is_above_numbers(i)) return true;
+    all = all && (kind.columns[i].may_lack || is_above_numbers(i));
+  }
+  return all;
+}
+
+// Returns the place of a column that the settings name.
+std::size_t place_of(std::string const& column, TableRow const* heading, std::string_view path) {
+  std::size_t number = 0;
+  auto const [stop, error] = std::from_chars(column.data(), column.data() + column.size(), number);
+  if (error == std::errc{} && stop == column.data() + column.size()) {
+    GPUPS_REQUIRE(number > 0 && number < 100'000, "data.columns has {} (columns are numbered from 1): correct it",
+                  column);
+    return number - 1;
+  }
+  GPUPS_REQUIRE(heading != nullptr,
+                "{} has no heading, but data.columns has the name \"{}\" (it names no column): use numbers, from 1, or "
+                "set data.heading to \"yes\"",
+                path, column);
+  auto const find = [&](auto same) {
+    return static_cast<std::size_t>(std::find_if(heading->begin(), heading->end(), same) - heading->begin());
+  };
+  std::size_t place = find([&](std::string const& name) { return name == column; });
+  if (place == heading->size()) place = find([&](std::string const& name) { return plain(name) == plain(column); });
+  GPUPS_REQUIRE(place < heading->size(), "{} has no column \"{}\" (data.columns names it): use one of {}", path, column,
+                fmt::join(*heading, ", "));
+  return place;
+}
+
+// The columns that the settings name.
+void set_named_columns(TableSettings const& settings, TableKind const& kind, TableRow const* heading,
+                       std::string_view path, TableLayout& layout) {
+  std::size_t const least = least_of(kind), count = settings.columns.size();
+  GPUPS_REQUIRE(
+      count >= least && count <= kind.columns.size(),
+      "data.columns has {} (the columns of {}, for each its name or its number from 1): name {}", count, path,
+      least == kind.columns.size() ? fmt::format("{}", least) : fmt::format("{} or {}", least, kind.columns.size()));
+  for (std::string name : settings.columns) {
+    bool const last = layout.columns.size() + 1 == kind.columns.size();
+    if (kind.takes_rest && last && name.size() > 1 && name.ends_with('-') &&
+        std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+      name.pop_back();
+      layout.takes_rest = true;
+    }
+    std::size_t const place = place_of(name, heading, path);
+    GPUPS_REQUIRE(std::find(layout.columns.begin(), layout.columns.end(), place) == layout.columns.end(),
+                  "data.columns has {} twice (each column has one meaning): correct it", name);
+    layout.columns.push_back(place);
+  }
+}
+
+std::string all_of(TableKind const& kind) {
+  std::vector<std::string> names;
+  for (TableColumn const& column : kind.columns) {
+    names.push_back(std::string(column.is) + (column.may_lack ? " (or none)" : ""));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The columns by the names of the heading, or else by their order.
+void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t fields, std::string_view path,
+                       TableLayout& layout) {
+  std::size_t const least = least_of(kind);
+  std::size_t const first = heading != nullptr && heading->front().empty() ? 1 : 0;  // after an index
+  if (heading != nullptr) {
+    std::vector<std::size_t> const named = places_by_name(*heading, kind);
+    if (has_required(named, kind)) {
+      for (std::size_t const place : named) {
+        if (place == kNone) break;
+        layout.columns.push_back(place);
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < least; ++i) {
+      GPUPS_REQUIRE(named[i] == kNone || named[i] == first + i,
+                    "{} has the columns {} (which of them are {} cannot be told): name them with data.columns", path,
+                    fmt::join(*heading, ", "), all_of(kind));
+    }
+  }
+  bool const rest = kind.takes_rest && heading == nullptr;
+  GPUPS_REQUIRE(rest || kind.skips_rest || fields <= first + kind.columns.size(),
+                "{} has lines of {} fields (which of them are {} cannot be told): name the columns with data.columns, "
+                "for example [\"1\", \"2\"{}]",
+                path, fields, all_of(kind), least > 2 ? ", \"3\"" : "");
+  layout.takes_rest = rest;
+  for (std::size_t i = 0; i < kind.columns.size(); ++i) {
+    if (i >= least && first + i >= fields) break;
+    layout.columns.push_back(first + i);
+  }
+}
+
+std::string what_was_found(Division const& division, TableLayout const& layout, TableKind const& kind,
+                           TableRow const* heading) {
+  std::vector<std::string> names;
+  bool in_order = true;
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+    std::size_t const place = layout.columns[i];
+    in_order = in_order && place == i;
+    bool const named = heading != nullptr && place < heading->size();
+    names.push_back(named ? (*heading)[place] : fmt::format("{}", place + 1));
+  }
+  bool const usual = division.separator.name == kind.separator && heading == nullptr && in_order && !layout.quotes;
+  if (usual) return {};
+  return fmt::format("{}{}; columns {}{}", layout.divided, heading == nullptr ? "" : ", with a heading",
+                     fmt::join(names, ", "), layout.takes_rest ? " and all after it" : "");
+}
+
+}  // namespace
+
+TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
+                        std::string_view path) {
+  GPUPS_REQUIRE(
+      !settings.separator.empty() && settings.separator.size() <= 16,
+      "data.separator is \"{}\" (it is one of tab, comma, semicolon, bar, colon and blanks, or a short text): "
+      "correct it",
+      settings.separator);
+  Division division = best_division(lines, settings, kind, path);
+  bool const names = std::any_of(settings.columns.begin(), settings.columns.end(), [](std::string const& column) {
+    return column.empty() || std::isdigit(static_cast<unsigned char>(column.front())) == 0;
+  });
+  std::vector<TableRow>& rows = division.rows;
+  bool const heading =
+      settings.heading == "yes" || (settings.heading == "auto" && (names || has_heading(rows, kind)) && !rows.empty());
+  // R writes no name for the column of row names.
+  if (heading && !rows.empty() && division.fields == rows.front().size() + 1 && rows.size() > 1 &&
+      std::all_of(rows.begin() + 1, rows.end(), [&](TableRow const& row) { return row.size() == division.fields; })) {
+    rows.front().insert(rows.front().begin(), "");
+  }
+  TableRow const* const first = heading && !rows.empty() ? &rows.front() : nullptr;
+  TableLayout layout{.separator = std::string(division.separator.text), .quotes = division.quotes, .heading = heading};
+  layout.divided = division.separator.adjective.empty() ? fmt::format("separated by '{}'", layout.separator)
+                                                        : std::string(division.separator.adjective);
+  std::size_t fields = std::max(division.fields, first == nullptr ? 0 : first->size());
+  if ((kind.skips_rest || !settings.columns.empty()) && first == nullptr) {  // columns that are skipped may lack
+    for (TableRow const& row : rows) fields = std::max(fields, row.size());
+  }
+  if (settings.columns.empty()) {
+    set_usual_columns(kind, first, fields, path, layout);
+  } else {
+    set_named_columns(settings, kind, first, path, layout);
+  }
+  bool const any_number = layout.takes_rest || fields == 0;
+  std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
+  layout.fields_max = any_number ? kNone : std::max(fields, all);
+  layout.says = what_was_found(division, layout, kind, first);
+  return layout;
+}
+
+}  // namespace gpups::trainer
