@@ -73,6 +73,32 @@ class Clicks(unittest.TestCase):
         self.assertLess(len(done.stderr), 2000)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
 
+    def test_predict_replaces_no_file(self):
+        self.train()
+        new = self.run_it("predict", "out", "clicks.tsv", "--out", "predicted.txt")
+        self.assertEqual(new.returncode, 0, new.stderr)
+        self.assertEqual(len((self.folder / "predicted.txt").read_text().splitlines()), 300)
+        for file in ("clicks.tsv", "predicted.txt"):
+            before = (self.folder / file).read_bytes()
+            again = self.run_it("predict", "out", "clicks.tsv", "--out", file)
+            self.assertEqual(again.returncode, 2, again.stderr)
+            self.assertIn(f"{file} exists (it would be replaced)", again.stderr)
+            self.assertEqual((self.folder / file).read_bytes(), before)
+
+    def test_steps_that_are_too_few_are_said(self):
+        self.assertIn("only 18 steps in all, with batches of 32", self.train()[1])
+        self.assertNotIn("steps in all", self.train("train.epochs=20", name="longer")[1])
+        self.assertNotIn("steps in all", self.train("train.steps=3", name="as wanted")[1])
+
+    def test_validation_of_one_class_has_no_auc(self):
+        self.write("ones.tsv", [l for l in self.lines if l.startswith("1")])
+        summary, log = self.train("data.valid='ones.tsv'", "train.patience=2")
+        self.assertIn("auc undefined (all", log)
+        entries = [json.loads(l) for l in (self.folder / "out/metrics.jsonl").read_text().splitlines()]
+        valid = [entry["valid"] for entry in entries if "valid" in entry]
+        self.assertTrue(valid and all(v["auc"] is None and v["log_loss"] > 0 for v in valid), valid)
+        self.assertGreater(summary["validation"]["quality"], 0)
+
     def test_trains_evaluates_and_resumes(self):
         summary, output = self.train("eval.progressive=true")
         self.assertIn("2 numbers and 3 categories; 270 samples for training, 0 for validation, 30 for the test",
