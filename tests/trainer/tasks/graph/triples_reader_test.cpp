@@ -75,6 +75,31 @@ TEST(TriplesReader, HeldOutTriplesMayHaveUnseenNames) {
   EXPECT_NE(d.notices[0].find("2 triples"), std::string::npos) << d.notices[0];
 }
 
+TEST(TriplesReader, SaysHowManyHeldOutTriplesAreTrainedOn) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\nb\tr\tc\nc\tr\ta\n");
+  folder.write("test.txt", "a\tr\tb\nb\tr\ta\na\tr\tb\nc\tr\ta\n");
+  config.test = "test.txt";
+  Dataset const d = read_triples(config);
+  ASSERT_EQ(d.notices.size(), 1U);
+  EXPECT_NE(d.notices[0].find("3 triples of the test split, of 4, are training samples too"), std::string::npos)
+      << d.notices[0];
+}
+
+TEST(TriplesReader, SaysThatTheFirstLineMayBeAHeading) {
+  TemporaryFolder const folder;
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "e" + std::to_string(i) + "\tr\te" + std::to_string(i % 5) + "\n";
+  EXPECT_TRUE(read_triples(only_train(folder, text)).notices.empty());
+  DataConfig config = only_train(folder, "Quelle\tArt\tZiel\n" + text);
+  Dataset const d = read_triples(config);
+  EXPECT_EQ(d.train.size(), 13U);
+  ASSERT_EQ(d.notices.size(), 1U);
+  EXPECT_NE(d.notices[0].find("may be a heading"), std::string::npos) << d.notices[0];
+  config.table.heading = "yes";
+  EXPECT_EQ(read_triples(config).train.size(), 12U);
+}
+
 TEST(TriplesReader, RejectsAHeldOutFileWithoutTriples) {
   TemporaryFolder const folder;
   DataConfig config = only_train(folder, "a\tr\tb\n");

@@ -155,6 +155,16 @@ TEST_F(RatingSets, ReportRatingsOfUnknownIds) {
   EXPECT_NE(set.notices[0].find("2 ratings of the test split, of 3,"), std::string::npos) << set.notices[0];
 }
 
+TEST_F(RatingSets, SayHowManyHeldOutPairsAreTrainedOn) {
+  folder_.write("train", "1 1 1\n2 2 2\n");
+  folder_.write("test", "1 2 1\n1 1 3\n");
+  config_.test = "test";
+  RatingSet const set = read_ratings(config_);
+  ASSERT_EQ(set.notices.size(), 1U);
+  EXPECT_NE(set.notices[0].find("1 pair of the test split, of 2, are training samples too"), std::string::npos)
+      << set.notices[0];
+}
+
 TEST_F(RatingSets, HoldOutSharesAtRandom) {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += std::to_string(i) + " 1 1\n";
