@@ -147,6 +147,12 @@ Division division_by(Separator const& separator, std::span<std::string_view cons
   return division;
 }
 
+// Whether a division by another of the separators of CSV gives more fields: "a;b;1,5" has a decimal comma.
+bool has_more_fields(Division const& one, Division const& other) {
+  return one.separator.quotes && other.separator.quotes && one.lines_fit == other.lines_fit &&
+         one.fields > other.fields;
+}
+
 std::vector<std::size_t> sizes_of(Division const& division) {
   std::vector<std::size_t> sizes;
   for (TableRow const& row : division.rows) sizes.push_back(row.size());
@@ -168,7 +174,8 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
       bool const as_good = best && division.lines_fit == best->lines_fit && rows.takes_rest && separator.text.empty();
       if (rows.takes_rest && separator.text == kTab) {
         by_tab = std::move(division);  // blanks divide at tabs too
-      } else if (division.lines_fit > 0 && (!best || division.lines_fit > best->lines_fit || as_good)) {
+      } else if (division.lines_fit > 0 &&
+                 (!best || division.lines_fit > best->lines_fit || as_good || has_more_fields(division, *best))) {
         best = std::move(division);
       }
     }

@@ -67,6 +67,7 @@ TEST_F(TableReaderTest, FindsTheSeparator) {
   // The lines have as many commas, and blanks within names.
   EXPECT_EQ(read("New York,capital of,USA\nParis,capital of,La France\n", kTriples),
             (Rows{{"New York", "capital of", "USA"}, {"Paris", "capital of", "La France"}}));
+  EXPECT_EQ(read("a;b;1,5\nb;c;2,5\n", kEdges), (Rows{{"a", "b", "1,5"}, {"b", "c", "2,5"}}));
   EXPECT_EQ(read("a, b\tr\tc, d\n", kTriples), (Rows{{"a, b", "r", "c, d"}}));
 }
 

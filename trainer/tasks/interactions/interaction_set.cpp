@@ -49,8 +49,15 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
     repeated = repeated || !users.insert(row.front()).second;
   }
   bool const same = least == most || (least == 3 && most == 4);
+  // Items are alike: not numbers in one column, and names in another.
+  bool mixed = false;
+  for (std::size_t column = 2; same && rows.size() > 1 && column < least; ++column) {
+    auto const count = std::count_if(rows.begin(), rows.end(),
+                                     [&](auto const& row) { return is_number(row[column]) && !is_number(row[1]); });
+    mixed = mixed || count == static_cast<std::ptrdiff_t>(rows.size());
+  }
   GPUPS_REQUIRE(
-      rows.empty() || least < 3 || !same || !((numbers && most <= 4) || repeated),
+      rows.empty() || least < 3 || !same || !((numbers && most <= 4) || repeated || mixed),
       "{} has {} fields in each line (if a line is a user, an item and other columns, these would become "
       "items): set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and "
       "items",
