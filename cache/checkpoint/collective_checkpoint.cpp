@@ -135,6 +135,14 @@ void check_blobs(std::span<Blob const> blobs) {
   }
 }
 
+// Returns what tells a checkpoint from others.
+std::string identity_of(Manifest const& manifest) {
+  std::uint64_t hash = 0;
+  for (auto const& file : manifest.rows) hash = kernels::mix(hash ^ file.xxh3);
+  for (auto const& blob : manifest.blobs) hash = kernels::mix(hash ^ blob.file.xxh3);
+  return fmt::format("the checkpoint {} with checksum {:016x}", manifest.folder, hash);
+}
+
 }  // namespace
 
 void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blobs, Clock clock, std::uint64_t seed) {
@@ -219,7 +227,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
   auto const ranks = static_cast<std::size_t>(engine.ranks());
   Manifest manifest;
   std::vector<Blob> blobs;
-  wait_collective_call(engine, Timeout::kNone, [&] {
+  auto const read = wait_collective_call(engine, Timeout::kNone, [&] {
     manifest = read_manifest(folder);
     require_same(manifest, seed, describe_all(engine));
     for (std::size_t f = number(engine.rank()); f < manifest.rows.size(); f += ranks) {
@@ -232,8 +240,14 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
       verify(folder / manifest.folder, manifest.placement[f]);
     }
     blobs = read_blobs_of(folder, manifest);
-    return std::string();
+    return identity_of(manifest);
   });
+  for (std::size_t rank = 1; rank < read.size(); ++rank) {
+    GPUPS_REQUIRE(read[rank] == read[0],
+                  "restore() reads {} on rank 0, but {} on rank {} (the rows of two checkpoints would be mixed): give "
+                  "the same checkpoint on all ranks",
+                  comm::peer_text(read[0]), comm::peer_text(read[rank]), rank);
+  }
   wait_collective_call(engine, Timeout::kNone, [&] {
     engine.wait_invoke([&](Stream& stream) {
       RestoredPlacement restored(engine);

@@ -204,7 +204,7 @@ comm::PendingPeers Engine::pending_peers() const {
   ranks = executor_.pending_peers(round_.clock());
   if (!ranks.empty()) return {ranks, fmt::format("the rows of step {}", number(round_.clock()))};
   ranks = requests_.pending_peers();
-  if (!ranks.empty()) return {ranks, "an answer"};
+  if (!ranks.empty()) return {ranks, requests_.pending_data()};
   return {{}, fmt::format("was at step {}", number(round_.clock()))};
 }
 
@@ -229,6 +229,11 @@ void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
   post([this, batch = std::move(batch), signal] { executor_.end_step(batch, signal); });
 }
 
+Engine::CollectiveCall::CollectiveCall(Engine& engine, std::string const& text)
+    : engine_(engine), is_outermost_(engine.call_.empty()) {
+  if (is_outermost_) engine.call_ = text.substr(0, kCallBytesMax);
+}
+
 std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
   return gather(mine, comm::kNoLimit);
 }
@@ -240,6 +245,8 @@ std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit
                 kGatherBytesMax);
   auto const request = std::make_shared<GatherRequest>();
   request->number = gathers_++;
+  GPUPS_ASSERT(!call_.empty());
+  request->call = call_;
   request->mine = mine;
   request->root = root;
   progress_.post([this, request] { requests_.begin(request); });

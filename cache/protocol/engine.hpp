@@ -75,8 +75,26 @@ class Engine final : public comm::Channel {
   // Returns the signal bits of all ranks in the last complete step.
   std::uint32_t signals() const { return signals_.load(); }
 
+  // A collective call of the Store, for as long as this object exists: its gathers carry the text of the call, so that
+  // ranks that make different calls get a PeerError that names both. A call within another has the text of the outer.
+  class CollectiveCall {
+   public:
+    // text: the function and the arguments that must be equal on all ranks, such as "size(table 'users')".
+    CollectiveCall(Engine& engine, std::string const& text);
+    ~CollectiveCall() {
+      if (is_outermost_) engine_.call_.clear();
+    }
+    CollectiveCall(CollectiveCall const&) = delete;
+    CollectiveCall& operator=(CollectiveCall const&) = delete;
+
+   private:
+    Engine& engine_;
+    bool is_outermost_;
+  };
+
   // Return the bytes of all ranks, in rank order; wait_gather_to() returns them on `root`, and empty strings elsewhere.
-  // Block until all ranks have called it. Throw Error for more than 32 MiB, otherwise as wait(). Collective.
+  // Block until all ranks have called it. Throw Error for more than 32 MiB, otherwise as wait(). REQUIRES: there is a
+  // CollectiveCall. Collective.
   std::vector<std::string> wait_allgather(std::string const& mine) { return gather(mine, limit_); }
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine) { return gather(mine, limit_, root); }
   // The same without a time limit, for ranks whose work before the call may take very different times.
@@ -105,6 +123,7 @@ class Engine final : public comm::Channel {
   bool progress(bool moved) override;
   bool idle() const override;
   comm::PendingPeers pending_peers() const override;
+  std::string unmatched_call(Rank peer) const override { return requests_.unmatched_call(peer); }
 
  private:
   // Runs `task` in progress(), in the scope of the stream.
@@ -130,6 +149,7 @@ class Engine final : public comm::Channel {
   bool started_ = false;
   StoreSchema schema_;
   std::uint64_t gathers_ = 0;
+  std::string call_;  // the text of the CollectiveCall; empty: there is none
   int exceptions_at_start_;
 
   std::mutex mutex_;                        // guards rejection_

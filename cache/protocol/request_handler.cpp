@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cache/protocol/store_messenger.hpp"
+#include "cache/wire/store_messenger.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/check.hpp"
@@ -87,46 +87,12 @@ RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenge
       round_(round),
       tables_(tables),
       placement_(placement),
-      gathers_of_(static_cast<std::size_t>(ranks)) {}
+      gathers_(me, ranks, messenger) {}
 
 void RequestHandler::throw_peer_error(Rank peer, std::string const& what) const {
   throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
                                     "program and configuration",
                                     number(peer), what, number(me_)));
-}
-
-void RequestHandler::begin(std::shared_ptr<GatherRequest> const& request) {
-  // Other ranks expect the gathers of a rank in the order of their numbers.
-  GPUPS_ASSERT(request->number == gathers_of_[number(me_)]);
-  gathers_[request->number].request = request;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const to{static_cast<std::uint32_t>(q)};
-    if (to == me_) continue;
-    Message message{.kind = MessageKind::kGather, .id = request->number};
-    if (!request->root || *request->root == to) message.bytes = request->mine;
-    messenger_.send(to, message);
-  }
-  ++gathers_of_[number(me_)];
-  keep_piece(request->number, me_, request->root.value_or(me_) == me_ ? request->mine : std::string());
-}
-
-// A rank starts a gather when it has the bytes of all ranks for the gather before, so it is at most one gather ahead.
-void RequestHandler::on_gather(Rank from, Message const& message) {
-  auto& next = gathers_of_[number(from)];
-  if (message.id != next || message.id > gathers_of_[number(me_)]) {
-    throw_peer_error(from, fmt::format("sent its bytes for gather {}, but gather {} is next", message.id, next));
-  }
-  ++next;
-  keep_piece(message.id, from, message.bytes);
-}
-
-void RequestHandler::keep_piece(std::uint64_t number, Rank from, std::string const& bytes) {
-  auto& gather = gathers_[number];
-  gather.pieces[from] = bytes;
-  if (gather.request == nullptr || gather.pieces.size() < static_cast<std::size_t>(ranks_)) return;
-  for (auto& [rank, piece] : gather.pieces) gather.request->all.push_back(std::move(piece));
-  gather.request->done = true;
-  gathers_.erase(number);
 }
 
 // -- requests of this rank --
@@ -357,16 +323,16 @@ void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<
 }
 
 std::vector<Rank> RequestHandler::pending_peers() const {
-  std::vector<Rank> ranks;
-  for (auto const& [number, gather] : gathers_) {
-    for (std::uint32_t q = 0; gather.request != nullptr && q < static_cast<std::uint32_t>(ranks_); ++q) {
-      if (!gather.pieces.contains(Rank{q})) ranks.push_back(Rank{q});
-    }
-  }
+  std::vector<Rank> ranks = gathers_.pending_peers();
   for (auto const& [id, request] : rows_) {
     ranks.insert(ranks.end(), request->unanswered.begin(), request->unanswered.end());
   }
   return ranks;
+}
+
+std::string RequestHandler::pending_data() const {
+  std::string const call = gathers_.pending_call();
+  return call.empty() ? "an answer" : call;
 }
 
 bool RequestHandler::lacks(Rank peer) const {
@@ -374,14 +340,11 @@ bool RequestHandler::lacks(Rank peer) const {
   return std::find(ranks.begin(), ranks.end(), peer) != ranks.end();
 }
 
-bool RequestHandler::idle() const {
-  return rows_.empty() &&
-         std::all_of(gathers_.begin(), gathers_.end(), [](auto const& one) { return one.second.request == nullptr; });
-}
+bool RequestHandler::idle() const { return rows_.empty() && gathers_.idle(); }
 
 void RequestHandler::on_message(Rank from, Message const& message) {
   if (from == me_) throw_peer_error(from, "sent a message to itself");
-  if (message.kind == MessageKind::kGather) return on_gather(from, message);
+  if (message.kind == MessageKind::kGather) return gathers_.on_message(from, message);
   if (!kind_of(message)) return on_reply(from, message);
   if (message.clock > round_.clock() + 1) throw_peer_error(from, "requested rows of a step that is not complete");
   // Rows that move arrive with the end of the step before.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests between ranks outside of rounds: gathers of small data, and requests for rows.
+// Requests between ranks outside of rounds: gathers of small data (cache/protocol/gathers.hpp), and requests for rows.
 #pragma once
 
 #include <atomic>
@@ -11,22 +11,14 @@
 #include <vector>
 
 #include "cache/placement/owner_directory.hpp"
+#include "cache/protocol/gathers.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_claims.hpp"
 #include "cache/protocol/row_request.hpp"
-#include "cache/protocol/store_messenger.hpp"
 #include "cache/rows/table_shard.hpp"
+#include "cache/wire/store_messenger.hpp"
 
 namespace gpups::cache {
-
-// A gather: `mine` of every rank. When `done` is set, `all` has the bytes of all ranks, in rank order.
-struct GatherRequest {
-  std::uint64_t number = 0;  // numbers the gathers from 0, equal on all ranks
-  std::string mine;
-  std::optional<Rank> root{};  // the rank that gets the bytes; nullopt: all ranks
-  std::vector<std::string> all;
-  std::atomic<bool> done = false;
-};
 
 // Sends the requests of this rank, serves those of other ranks, and receives replies. A home that is asked for rows
 // that are away asks their owners, and answers when they have answered. For the thread that makes progress. A request
@@ -39,7 +31,7 @@ class RequestHandler {
                  OwnerDirectories& placement);
 
   // Start a request. They do not wait for other ranks.
-  void begin(std::shared_ptr<GatherRequest> const& request);
+  void begin(std::shared_ptr<GatherRequest> const& request) { gathers_.begin(request); }
   void begin(std::shared_ptr<RowRequest> const& request);
   // Sets the collective in which other ranks may change rows of this rank, by its kind of request: kAssign, kErase or,
   // for localize, kClaim; nullopt: none.
@@ -49,6 +41,10 @@ class RequestHandler {
   }
   // Returns the ranks from which this rank waits for a reply, or for the bytes of a gather.
   std::vector<Rank> pending_peers() const;
+  // Returns what this rank waits for, for error texts: a collective call, or "an answer".
+  std::string pending_data() const;
+  // See Channel::unmatched_call().
+  std::string unmatched_call(Rank peer) const { return gathers_.unmatched_call(peer); }
   // Returns true if pending_peers() has `peer`.
   bool lacks(Rank peer) const;
   // Returns true if all requests of this rank are done.
@@ -75,8 +71,6 @@ class RequestHandler {
     Array<std::uint32_t> words;
   };
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
-  void on_gather(Rank from, Message const& message);
-  void keep_piece(std::uint64_t number, Rank from, std::string const& bytes);
   void send_request(Rank target, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
   void check_request(Rank reader, Message const& message);
   void serve(Rank reader, Message const& message);
@@ -99,12 +93,7 @@ class RequestHandler {
   OwnerDirectories& placement_;
   RowClaims claims_;
 
-  struct PendingGather {
-    std::shared_ptr<GatherRequest> request;  // null until this rank starts the gather
-    std::map<Rank, std::string> pieces;
-  };
-  std::map<std::uint64_t, PendingGather> gathers_;
-  std::vector<std::uint64_t> gathers_of_;  // by rank: number of gathers that it has started
+  Gathers gathers_;
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;
   std::vector<std::pair<Rank, Message>> early_;
   std::optional<RowRequest::Kind> allowed_;

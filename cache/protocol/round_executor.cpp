@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cache/protocol/store_messenger.hpp"
+#include "cache/wire/store_messenger.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/nvtx.hpp"

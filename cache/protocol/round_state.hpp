@@ -23,9 +23,9 @@
 #include "cache/placement/owner_directory.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_bodies.hpp"
-#include "cache/protocol/store_messenger.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/received_sums.hpp"
+#include "cache/wire/store_messenger.hpp"
 #include "kernels/runtime/host_reads.hpp"
 
 namespace gpups::cache {

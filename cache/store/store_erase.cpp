@@ -16,20 +16,6 @@ namespace {
 
 constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows store the low 32 bits of their step
 
-// Throws Error if the ranks have made different calls.
-void require_same_call(std::vector<std::string> const& calls) {
-  auto const name = [](std::string const& call) {
-    return call.empty() ? std::string("another function") : comm::peer_text(call);
-  };
-  for (std::size_t rank = 1; rank < calls.size(); ++rank) {
-    GPUPS_REQUIRE(
-        calls[rank] == calls[0],
-        "rank {} calls {} while rank 0 calls {} (all ranks must change rows together): make the same calls in "
-        "the same order",
-        rank, name(calls[rank]), name(calls[0]));
-  }
-}
-
 // Returns the sum of the counts of all ranks.
 std::uint64_t sum_of(std::vector<std::string> const& counts) {
   std::uint64_t sum = 0;
@@ -80,7 +66,7 @@ std::shared_ptr<cache::RowRequest> Store::Impl::wait_request(std::shared_ptr<cac
   return request;
 }
 
-std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std::function<std::string()> const& check,
+std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std::function<void()> const& check,
                                             std::function<std::uint64_t()> const& change) {
   using cache::Timeout;
   struct Hold {  // at the end, allows prepare() again and forbids changes by other ranks
@@ -92,7 +78,7 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
     }
   } const hold{*this};
   engine_.allow_change(allowed);
-  require_same_call(cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
+  cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
     {
       std::lock_guard lock(mutex_);
       GPUPS_REQUIRE(prepared_.empty(),
@@ -101,8 +87,9 @@ std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std
                     number(*prepared_.begin()));
       changing_rows_ = true;
     }
-    return check();
-  }));
+    check();
+    return std::string();
+  });
   std::uint64_t mine = 0;
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
     engine_.wait_invoke([&](Stream& own) {
@@ -159,6 +146,7 @@ void Store::Impl::wait_drop_residuals_without_rows(TableId table) {
 void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
   impl_->require_between_steps("erase");
   auto& engine = impl_->engine();
+  cache::Engine::CollectiveCall const call(engine, impl_->call_on(table, "erase"));
   wait_applied();
   std::shared_ptr<cache::RowRequest> request;
   auto const check = [&] {
@@ -168,7 +156,6 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
     Array<std::uint32_t> positions;
     request =
         cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), 0, ranks(), positions);
-    return fmt::format("erase for table '{}'", shard.options().name);
   };
   impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
     impl_->wait_request(request);
@@ -181,6 +168,7 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
 std::size_t Store::expire(TableId table, std::int64_t age) {
   impl_->require_between_steps("expire");
   auto& engine = impl_->engine();
+  cache::Engine::CollectiveCall const call(engine, impl_->call_on(table, "expire", fmt::format("age {}", age)));
   wait_applied();
   auto const check = [&] {
     GPUPS_REQUIRE(age >= 1 && age <= kRowAgeMax,
@@ -190,7 +178,7 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
                   "expire() was called with the age {} and the staleness {} (gradients of rows in use may wait for as "
                   "many steps): give an age above the staleness",
                   age, impl_->options_.staleness);
-    return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
+    (void)impl_->shard(table);  // throws if there is none
   };
   auto const expired = impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
     std::uint64_t rows = 0;

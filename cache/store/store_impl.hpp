@@ -31,16 +31,19 @@ class Store::Impl {
   void require_stream(Stream const& stream, char const* call) const;
   void require_between_steps(char const* call) const;
 
+  // Returns the text of a collective call for a table, such as "size(table 'users')"; see Engine::CollectiveCall.
+  // arguments: the others that must be equal on all ranks.
+  std::string call_on(TableId table, char const* function, std::string const& arguments = {});
+
   // Return true if a look-up has not read its rows yet, and if there is a look-up for which wait_lookup() can still be
   // called.
   bool reads_rows() const;
   bool awaits_lookup() const;
 
   // Runs a collective that removes or moves rows: calls `check` and then `change` on every rank, and frees the row
-  // numbers. allowed: the requests of other ranks that may change rows meanwhile. check: returns a text of the call and
-  // its arguments, which must be equal on all ranks. change: returns a number. Returns the sum of these over all ranks.
-  // If a function throws on any rank, all ranks throw an Error with its message.
-  std::uint64_t wait_change_rows(cache::RowRequest::Kind allowed, std::function<std::string()> const& check,
+  // numbers. allowed: the requests of other ranks that may change rows meanwhile. change: returns a number. Returns the
+  // sum of these over all ranks. If a function throws on any rank, all ranks throw an Error with its message.
+  std::uint64_t wait_change_rows(cache::RowRequest::Kind allowed, std::function<void()> const& check,
                                  std::function<std::uint64_t()> const& change);
   // Returns true if ranks may have residuals of gradients of the table.
   bool wait_may_have_residuals(TableId table);

@@ -58,6 +58,7 @@ using Kind = cache::RowRequest::Kind;
 void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
   impl_->require_between_steps("localize");
   auto& engine = impl_->engine();
+  cache::Engine::CollectiveCall const call(engine, impl_->call_on(table, "localize"));
   wait_applied();
   std::shared_ptr<cache::RowRequest> claim;
   auto const check = [&] {
@@ -66,7 +67,6 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
     kernels::MemoryScope const scope(stream);
     Array<std::uint32_t> positions;
     claim = cache::make_request(stream, Kind::kClaim, table, keys, shard.dim(), 0, ranks(), positions);
-    return fmt::format("localize for table '{}'", shard.options().name);
   };
   impl_->wait_change_rows(Kind::kClaim, check, [&] {
     impl_->wait_request(claim);

@@ -16,7 +16,6 @@ namespace {
 // Throws Error if a value is not finite, or out of the range of the table's data type. Waits for `stream`.
 void wait_check_values(Stream& stream, TableOptions const& options, View<Key const> keys,
                        MatrixView<float const> values) {
-  if (keys.empty()) return;
   Array<std::uint32_t> const bad_row(stream.device(), 1);
   float const limit = kernels::largest_kept(options.value_type);
   kernels::check_values(stream, {.rows = values.slice(0, keys.size()), .limit = limit, .bad_row = bad_row});
@@ -114,6 +113,7 @@ void Store::wait_lookup(Stream& stream, LookupRequest const& lookup) {
 void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
   impl_->require_between_steps("assign");
   auto& engine = impl_->engine();
+  cache::Engine::CollectiveCall const call(engine, impl_->call_on(table, "assign"));
   wait_applied();
   struct Allow {
     cache::Engine& engine;
@@ -143,6 +143,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
     GPUPS_REQUIRE(request->values.rows() == keys.size(),
                   "assign() was called with {} keys of which {} are distinct (a row has one value): give each key once",
                   keys.size(), request->values.rows());
+    if (keys.empty()) return std::string();  // then `values` may have any shape
     wait_check_values(stream, options, keys, values);
     kernels::scatter_matrix_rows(stream, {.from = values, .positions = positions, .to = request->values});
     stream.wait();

@@ -5,6 +5,7 @@
 #include "cache/checkpoint/collective_checkpoint.hpp"
 #include "cache/files/export_file.hpp"
 #include "cache/files/manifest.hpp"
+#include "cache/protocol/collective_call.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
@@ -13,37 +14,55 @@
 namespace gpups {
 namespace {
 
+using CollectiveCall = cache::Engine::CollectiveCall;
+
 constexpr std::uint32_t kScanRows = 16384;  // rows in one call of scan()'s visitor
 
 }  // namespace
 
-std::vector<std::string> Store::wait_allgather(std::string const& mine) { return impl_->engine().wait_allgather(mine); }
+std::string Store::Impl::call_on(TableId table, char const* function, std::string const& arguments) {
+  auto const& tables = engine().tables();
+  std::string const name = number(table) < tables.size()
+                               ? fmt::format("table '{}'", tables[number(table)]->options().name)
+                               : fmt::format("table number {}", number(table));
+  return fmt::format("{}({}{}{})", function, name, arguments.empty() ? "" : ", ", arguments);
+}
 
-void Store::wait_barrier() { wait_allgather({}); }
+std::vector<std::string> Store::wait_allgather(std::string const& mine) {
+  auto& engine = impl_->engine();
+  CollectiveCall const call(engine, "wait_allgather()");
+  return engine.wait_allgather(mine);
+}
+
+void Store::wait_barrier() {
+  auto& engine = impl_->engine();
+  CollectiveCall const call(engine, "wait_barrier()");
+  engine.wait_allgather({});
+}
 
 std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {
   GPUPS_REQUIRE(
       number(root) < static_cast<std::uint32_t>(ranks()),
       "wait_gather_to() was called with rank {} of {} ranks (no rank would get the bytes): give a rank of the group",
       number(root), ranks());
-  return impl_->engine().wait_gather_to(root, mine);
+  auto& engine = impl_->engine();
+  CollectiveCall const call(engine, fmt::format("wait_gather_to(rank {})", number(root)));
+  return engine.wait_gather_to(root, mine);
 }
 
 void Store::wait_allreduce(std::span<std::int64_t> values) {
   kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_allreduce", "integers");
+  auto& engine = impl_->engine();
+  CollectiveCall const call(engine, fmt::format("wait_allreduce({} values)", values.size()));
   constexpr std::size_t kFewBytes = 4096;  // up to this size, over all ranks, every rank gathers and adds all values
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
   bool const few = values.size_bytes() * static_cast<std::size_t>(ranks()) <= kFewBytes;
   bool const adds = few || rank() == Rank{0};
-  auto const pieces = few ? wait_allgather(mine) : wait_gather_to(Rank{0}, mine);
+  auto const pieces = few ? engine.wait_allgather(mine) : engine.wait_gather_to(Rank{0}, mine);
   std::vector<std::uint64_t> sums(values.size(), 0);
-  for (auto const& chunk : pieces) {
-    if (!adds) break;
-    GPUPS_REQUIRE(
-        chunk.size() == mine.size(),
-        "wait_allreduce() was called with {} values on one rank and {} on another (the numbers must be equal): "
-        "give the same number on all ranks",
-        chunk.size() / 8, mine.size() / 8);
+  for (std::size_t rank = 0; adds && rank < pieces.size(); ++rank) {
+    auto const& chunk = pieces[rank];
+    if (chunk.size() != mine.size()) cache::throw_invalid_result(rank, "another number of values");
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::uint64_t value = 0;
       std::copy_n(chunk.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
@@ -52,11 +71,8 @@ void Store::wait_allreduce(std::span<std::int64_t> values) {
   }
   if (!few) {
     std::string const from_here = adds ? std::string(reinterpret_cast<char const*>(sums.data()), mine.size()) : "";
-    auto const of_all = wait_allgather(from_here);
-    GPUPS_REQUIRE(of_all[0].size() == mine.size(),
-                  "wait_allreduce() was called with {} values on one rank and {} on another (the numbers must be "
-                  "equal): give the same number on all ranks",
-                  of_all[0].size() / 8, mine.size() / 8);
+    auto const of_all = engine.wait_allgather(from_here);
+    if (of_all[0].size() != mine.size()) cache::throw_invalid_result(0, "another number of values");
     std::copy_n(of_all[0].data(), mine.size(), reinterpret_cast<char*>(sums.data()));
   }
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
@@ -88,6 +104,7 @@ void Store::scan(Stream& stream, TableId table,
 std::size_t Store::size(TableId table) {
   impl_->require_between_steps("size");
   auto& engine = impl_->engine();
+  CollectiveCall const call(engine, impl_->call_on(table, "size"));
   wait_applied();
   auto const& shard = impl_->shard(table);
   std::int64_t rows = 0;
@@ -99,6 +116,7 @@ std::size_t Store::size(TableId table) {
 std::uint64_t Store::table_hash() {
   impl_->require_between_steps("table_hash");
   auto& engine = impl_->engine();
+  CollectiveCall const call(engine, "table_hash()");
   wait_applied();
   std::int64_t sums[2] = {0, 0};
   engine.wait_invoke([&](Stream& own) {
@@ -115,6 +133,7 @@ std::uint64_t Store::table_hash() {
 void Store::save(std::filesystem::path const& folder, std::span<Blob const> blobs) {
   impl_->require_between_steps("save");
   auto& engine = impl_->engine();
+  CollectiveCall const call(engine, "save()");
   wait_applied();
   cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
 }
@@ -123,6 +142,7 @@ void Store::export_rows(std::filesystem::path const& folder, ExportFormat format
   impl_->require_between_steps("export_rows");
   cache::require_format(format);
   auto& engine = impl_->engine();
+  CollectiveCall const call(engine, format == ExportFormat::kNpy ? "export_rows(npy)" : "export_rows(flat)");
   wait_applied();
   cache::wait_export(engine, folder, format);
 }
@@ -143,7 +163,9 @@ std::vector<Blob> Store::restore(std::filesystem::path const& folder) {
       }
     }
   }
-  return cache::wait_restore(impl_->engine(), folder, impl_->options_.seed);
+  auto& engine = impl_->engine();
+  CollectiveCall const call(engine, "restore()");
+  return cache::wait_restore(engine, folder, impl_->options_.seed);
 }
 
 }  // namespace gpups

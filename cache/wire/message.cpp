@@ -140,6 +140,7 @@ void each_field(Fields& fields, M& message) {
       return routes();
     case MessageKind::kGather:
       fields.field(message.id);
+      fields.field(message.call);
       return fields.field(message.bytes);
     case MessageKind::kLookup:
     case MessageKind::kAssign:
@@ -170,7 +171,8 @@ void each_field(Fields& fields, M& message) {
 }  // namespace
 
 std::string encode(Message const& message) {
-  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // lists are short
+  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size() +
+                      message.call.size());  // lists are short
   writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
   FieldWriter fields(writer);
   each_field(fields, message);
@@ -208,6 +210,7 @@ void check_fields(Message const& message) {
   require(message.samples <= kSamplesMax, "a step has too many samples");
   require(message.id < kIdEnd && message.forward_id < kIdEnd, "a request has a number that is too large for tags");
   require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
+  require(message.call.size() <= kCallBytesMax, "the text of a collective call is too long");
   std::uint64_t key_bytes = 0;
   auto const check_intent = [&](Intent const& intent) {
     require(intent.parts.size() <= kPartsMax, "a batch has too many parts");

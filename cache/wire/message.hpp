@@ -131,6 +131,7 @@ struct Message {
   TableId table{};                // requests for rows
   std::uint64_t keys = 0;         // number of keys of a request
   std::string bytes;              // kGather: bytes to gather; kSchema: the table options
+  std::string call;               // kGather: the collective call that it belongs to, such as "size(table 'users')"
   bool operator==(Message const&) const = default;
 };
 
@@ -148,6 +149,8 @@ inline constexpr std::int64_t kStepsAheadMax = std::int64_t{1} << 20;
 inline constexpr std::size_t kPartsAheadMax = std::size_t{1} << 20;
 // Maximum number of parts of a batch. Tags have 12 bits for the part.
 inline constexpr std::size_t kPartsMax = 4096;
+// Maximum number of bytes of Message::call.
+inline constexpr std::size_t kCallBytesMax = 512;
 // Steps and the numbers of requests and gathers are below this limit. Tags have 44 bits for them.
 inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;
 

@@ -43,6 +43,7 @@ class CollectiveChannel final : public Channel, private CollectiveTransport {
   bool progress(bool) override { return collectives_.progress(); }
   bool idle() const override { return collectives_.idle(); }
   PendingPeers pending_peers() const override { return collectives_.pending_peers(); }
+  std::string unmatched_call(Rank peer) const override { return collectives_.unmatched_call(peer); }
 
  private:
   void send_header(Rank to, std::uint64_t sequence, std::string header, std::size_t inline_bytes) override;

@@ -76,6 +76,8 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   bool started() const { return signature_.has_value(); }
   // Returns whether the other rank is known to have started the collective.
   bool has_signature_of(Rank rank) const { return rank == me() || peers_[number(rank)].signature.has_value(); }
+  // REQUIRES: has_signature_of(rank), and it is another rank.
+  Signature const& signature_of(Rank rank) const { return *peers_[number(rank)].signature; }
   CollectiveKind operation() const { return signature_->operation; }
   // Returns whether the coroutine has returned and the signatures of all ranks have arrived. Throws the exception of
   // the coroutine, and PeerError if a rank has sent more messages than this rank receives.

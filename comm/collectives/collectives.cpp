@@ -107,4 +107,14 @@ PendingPeers Collectives::pending_peers() const {
   return {};
 }
 
+std::string Collectives::unmatched_call(Rank peer) const {
+  for (auto const& [sequence_number, entry] : ops_) {
+    if (entry.collective == nullptr && entry.op->has_signature_of(peer)) {
+      return fmt::format("{} {}, which {}", name_of(entry.op->signature_of(peer).operation), sequence_number,
+                         peer_text(describe(entry.op->signature_of(peer))));
+    }
+  }
+  return {};
+}
+
 }  // namespace gpups::comm

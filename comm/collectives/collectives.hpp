@@ -51,6 +51,8 @@ class Collectives {
   bool idle() const { return ops_in_flight_ == 0; }
   // Returns the ranks that the oldest collective in flight waits for; none if idle().
   PendingPeers pending_peers() const;
+  // See Channel::unmatched_call().
+  std::string unmatched_call(Rank peer) const;
 
  private:
   struct Entry {

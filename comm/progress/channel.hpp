@@ -49,6 +49,8 @@ class Channel {
   virtual bool idle() const = 0;
   // Returns what the rank waits for.
   virtual PendingPeers pending_peers() const = 0;
+  // Returns the collective call that `peer` has made and this rank has not, for error texts; empty if there is none.
+  virtual std::string unmatched_call(Rank peer) const = 0;
 };
 
 }  // namespace gpups::comm

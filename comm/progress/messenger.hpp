@@ -39,6 +39,8 @@ class Messenger {
   void close(ChannelId id);
   // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
+  // Returns whether messages of the rank wait for the channel to be opened.
+  bool has_early_messages(ChannelId id, Rank from) const { return end_of(id).early_of.contains(from); }
   // Returns whether all other ranks have closed all channels: they send and receive nothing more.
   bool closed_by_all() const;
 

@@ -186,6 +186,23 @@ ProgressEngine::Slowest ProgressEngine::slowest() const {
   return {me_, fmt::format("rank {} {}", number(me_), doing)};
 }
 
+std::string ProgressEngine::why_silent(Rank peer) const {
+  if (peer == me_) return "the rank may be busy with other work";
+  for (ChannelId const id : kAll) {
+    Channel const* const channel = messenger_.channel(id);
+    std::string call;
+    if (channel != nullptr) {
+      call = channel->unmatched_call(peer);
+    } else if (messenger_.has_early_messages(id, peer)) {  // collectives are open from the beginning
+      call = "a function of its Store, and this rank has called none";
+    }
+    if (!call.empty())
+      return fmt::format("rank {} has called {}; all ranks must make the same calls in the same order", number(peer),
+                         call);
+  }
+  return "that rank may hang, or have ended early";
+}
+
 void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& limit) {
   bool const ended = driver_.wait([&] { return failed_.load() || done(); }, limit.seconds);
   throw_if_failed();
@@ -194,10 +211,9 @@ void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& li
     std::lock_guard progressing(progressing_);
     auto const [rank, text] = slowest();
     fail(std::make_exception_ptr(PeerError(
-        rank,
-        fmt::format("{}, and nothing arrived for {} s (that rank may hang, or have ended early): look at that rank's "
-                    "output, or allow more time ({}, cluster.wait_timeout_s)",
-                    text, limit.seconds, limit.setting))));
+        rank, fmt::format("{}, and nothing arrived for {} s ({}): look at that rank's output, or allow more time ({}, "
+                          "cluster.wait_timeout_s)",
+                          text, limit.seconds, why_silent(rank), limit.setting))));
   }
   throw_if_failed();
 }

@@ -83,6 +83,8 @@ class ProgressEngine {
     std::string text;  // "rank 0 waited for the gradients of step 7 from rank 1"
   };
   Slowest slowest() const;
+  // Returns a possible reason why nothing arrives from the rank, such as another collective call that it has made.
+  std::string why_silent(Rank peer) const;
 
   Transport& transport_;
   std::unique_ptr<BulkTransport>& bulk_;

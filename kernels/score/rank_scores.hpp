@@ -7,11 +7,12 @@
 
 namespace gpups::kernels {
 
-// A target is equal to itself, unless it is among the columns that do not count. NaN counts as better than every score,
-// itself included, so that a model whose scores are NaN ranks last.
+// A target is equal to itself, unless it is in none of the columns or among those that do not count. NaN counts as
+// better than every score, itself included, so that a model whose scores are NaN ranks last.
 struct RankScores {
   MatrixView<float const> scores;             // (rows, columns)
-  View<std::uint32_t const> targets;          // (queries), < columns
+  View<std::uint32_t const> targets{};        // (queries), < columns; empty: `target_scores` are given
+  View<float const> target_scores{};          // (queries): the scores of targets, which may be in other columns
   View<std::uint32_t const> rows{};           // (queries): the row of each query; empty: query i has row i
   View<std::uint32_t const> known_offsets{};  // (rows + 1), into `known`
   View<std::uint32_t const> known{};          // distinct columns that the queries of a row do not count

@@ -87,16 +87,21 @@ TEST_F(HostilePeer, PrepareFailsDuringErase) {
   EXPECT_TRUE(tried);
 }
 
-TEST_F(HostilePeer, RejectsInvalidExpireResult) {
-  std::uint64_t gathers = 0;
-  peer_.on_idle = [&] {
-    if (!peer_.receive()) return false;
+// Lets the peer send body(i) in gather i, without an error.
+void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
+  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
+    auto const from_rank_0 = peer.receive();
+    if (!from_rank_0 || from_rank_0->kind != MessageKind::kGather) return from_rank_0.has_value();
     comm::Writer writer;
     writer.put_text("");
-    writer.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
-    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
+    writer.put_text(body(gathers));
+    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body(), .call = from_rank_0->call});
     return true;
   };
+}
+
+TEST_F(HostilePeer, RejectsInvalidExpireResult) {
+  answer_gathers(peer_, [](std::uint64_t) { return "many"; });
   auto const text = error_of([&] { store_->expire(table_, 5); });
   EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
 }
@@ -148,18 +153,6 @@ TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
   }
   expect_rejected("a number that is too large for tags");
-}
-
-// Lets the peer send body(i) in gather i, without an error.
-void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
-  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
-    if (!peer.receive()) return false;
-    comm::Writer writer;
-    writer.put_text("");
-    writer.put_text(body(gathers));
-    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body()});
-    return true;
-  };
 }
 
 // Rank 0 makes a path from the file name that a rank sends.

@@ -48,7 +48,7 @@ std::vector<Message> full() {
            .sent = {3},
            .routes = routes,
            .route_bytes = 9},
-          {.kind = MessageKind::kGather, .id = 5, .bytes = std::string("a\0b", 3)},
+          {.kind = MessageKind::kGather, .id = 5, .bytes = std::string("a\0b", 3), .call = "size(table 't')"},
           {.kind = MessageKind::kTake, .clock = Clock{77}, .id = 5, .table = TableId{1}, .keys = 12},
           {.kind = MessageKind::kTakeReply, .id = 5},
           {.kind = MessageKind::kSchema, .bytes = std::string("a\0b", 3)}};

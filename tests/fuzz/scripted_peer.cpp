@@ -276,7 +276,10 @@ void ScriptedPeer::request() {
 }
 
 void ScriptedPeer::gather() {
-  send({.kind = MessageKind::kGather, .id = gathers_++, .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : ""});
+  send({.kind = MessageKind::kGather,
+        .id = gathers_++,
+        .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : "",
+        .call = call_});
 }
 
 // Sends the peer's part of the next allreduce, with as many elements as rank 0 has, if rank 0 has begun it.

@@ -112,6 +112,7 @@ class ScriptedPeer {
   Stream stream_{Device::host(), 1};
   std::deque<cache::Message> unanswered_;
   std::map<std::uint64_t, cache::Message> requests_;
+  std::string call_;  // of rank 0's last gather
   std::uint64_t gathers_ = 0, gathers_received_ = 0, next_request_ = 0, sums_ = 0;
   std::vector<std::uint64_t> sums_received_;  // number of elements of each
   cache::Message last_;

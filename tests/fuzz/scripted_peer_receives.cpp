@@ -78,6 +78,7 @@ void ScriptedPeer::note(Message const& m) {
       return take_values(mine_[clock], Section::kLateFetchValues, static_cast<std::int64_t>(m.id), m.sent);
     case MessageKind::kGather:
       ++gathers_received_;
+      call_ = m.call;
       return;
     case MessageKind::kLookup:
     case MessageKind::kAssign:

@@ -56,7 +56,7 @@ class Clicks(unittest.TestCase):
 
     def run_it(self, *arguments):
         return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=120)
+                              stderr=subprocess.PIPE, timeout=600)
 
     def train(self, *settings, name="out"):
         done = self.run_it("train", "run.toml", "--run", name, *[word for s in settings for word in ("--set", s)])

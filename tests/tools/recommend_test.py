@@ -41,7 +41,7 @@ class RecommendTest(unittest.TestCase):
 
     def call(self, *arguments, status=0):
         command = [PROGRAM, *map(str, arguments)]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr if status else done.stdout
 

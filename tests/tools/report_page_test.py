@@ -121,7 +121,7 @@ class ReportPage(unittest.TestCase):
         done = subprocess.run(
             [CHROMIUM, "--headless=new", *root, "--disable-gpu", "--disable-background-networking", "--no-first-run",
              "--hide-scrollbars", "--host-resolver-rules=MAP * 0.0.0.0", f"--user-data-dir={self.folder / 'browser'}",
-             *options, self.page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+             *options, self.page.as_uri()], capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

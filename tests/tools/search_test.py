@@ -83,7 +83,7 @@ class SearchTest(unittest.TestCase):
 
     def reject(self, expected, search, *options):
         process = self.start("rejected", *options, search=search)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 2, err)
         for words in expected:
             self.assertIn(words, err)
@@ -147,14 +147,14 @@ class SearchTest(unittest.TestCase):
         process = self.start("stopped")
         self.wait_for(process, lambda: (self.folder / "stopped/trials/001.log").exists())
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("continue with --resume --run", err)
         self.assertEqual(self.finish("stopped", "--resume"), whole)
         process = self.start("stopped")
-        self.assertIn("contains a search", process.communicate(timeout=60)[1])
+        self.assertIn("contains a search", process.communicate(timeout=600)[1])
         process = self.start("stopped", "--resume", "--set", "model.biases=false")
-        self.assertIn("another configuration", process.communicate(timeout=60)[1])
+        self.assertIn("another configuration", process.communicate(timeout=600)[1])
 
     def test_failed_trials_are_out(self):
         search = "[search]\ntrials = 8\nreduction = 8\n[search.settings]\noptimizer.learning_rate = [0.1, 1e6]\n" \

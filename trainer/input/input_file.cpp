@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,11 +12,13 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/long_loop.hpp"
 
 namespace gpups::trainer {
 
+// With O_NONBLOCK, the opening of a pipe does not wait for its writer.
 InputFile::InputFile(std::filesystem::path const& path)
-    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
   struct stat facts {};
   if (::fstat(file_, &facts) != 0) return;
@@ -39,11 +42,19 @@ void InputFile::require_unchanged() const {
 
 InputFile::~InputFile() { ::close(file_); }
 
+// A reader gets the end of a pipe, not its data, before a writer has opened it.
+void InputFile::wait_for_writer() const {
+  constexpr int kPollInterval_ms = 200;
+  pollfd pipe{.fd = file_, .events = POLLIN, .revents = 0};
+  while (::poll(&pipe, 1, kPollInterval_ms) <= 0) throw_if_stopped(fmt::format("reading {}", path_));
+}
+
 std::size_t InputFile::read(void* to, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
+    if (!regular_) wait_for_writer();
     ssize_t const got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

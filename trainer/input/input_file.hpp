@@ -21,14 +21,18 @@ class InputFile {
   InputFile& operator=(InputFile const&) = delete;
 
   // Reads the next `bytes` bytes. Returns how many there were: fewer only at the end of the file. Throws Error if they
-  // cannot be read.
+  // cannot be read, or if a signal comes while it waits for the writer of a pipe (StopSignals).
   std::size_t read(void* to, std::size_t bytes);
   // Throws Error if a regular file has another size or time of change than when it was opened.
   void require_unchanged() const;
   int descriptor() const { return file_; }
+  // Returns the size of a regular file when it was opened, and 0 for others.
+  std::uint64_t bytes() const { return regular_ ? static_cast<std::uint64_t>(bytes_) : 0; }
   std::string const& path() const { return path_; }
 
  private:
+  void wait_for_writer() const;
+
   std::string path_;
   int file_;
   bool regular_ = false;

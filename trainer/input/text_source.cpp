@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "gpups/group.hpp"
 #include "kernels/base/check.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/input/input_file.hpp"
 
 namespace gpups::trainer {
@@ -20,7 +22,10 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // A file whose first bytes can be examined before they are read.
 class Peeked {
  public:
-  explicit Peeked(std::filesystem::path const& path) : file_(path) {
+  explicit Peeked(std::filesystem::path const& path)
+      : file_(path),
+        reading_("reading " + file_.path(), static_cast<double>(file_.bytes()),
+                 number(Group::launch_info().rank) != 0) {
     left_ = size_ = file_.read(begin_, sizeof begin_);
   }
 
@@ -31,12 +36,16 @@ class Peeked {
     std::memcpy(to, begin_ + size_ - left_, peeked);
     left_ -= peeked;
     std::size_t const got = peeked + file_.read(to + peeked, bytes - peeked);
+    done_ += got;
+    reading_.check(static_cast<double>(done_));
     if (got < bytes) file_.require_unchanged();
     return got;
   }
 
  private:
   InputFile file_;
+  LongLoop reading_;
+  std::uint64_t done_ = 0;  // bytes read
   char begin_[16] = {};
   std::size_t size_ = 0, left_ = 0;  // bytes examined, and how many of them are not read yet
 };

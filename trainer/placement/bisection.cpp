@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
+#include "trainer/base/long_loop.hpp"
 #include "trainer/base/random.hpp"
 
 namespace gpups::trainer {
 
 namespace {
 
-constexpr int kRounds = 10;                // of moves
+constexpr int kRounds = 10;  // of moves
+constexpr std::string_view kPartitioning = "dividing the rows among the ranks";
 constexpr std::size_t kFutileMoves = 300;  // a round ends after as many moves without a better cut
 
 }  // namespace
@@ -81,6 +84,7 @@ void Bisection::grow(std::span<std::uint32_t const> order) {
       if (seed == order.size()) return;
       next.emplace(gain_[order[seed]], order[seed]);
     }
+    throw_if_stopped(kPartitioning);
     auto const [gain, node] = next.top();
     next.pop();
     if (side_[node] == 1 || gain != gain_[node]) continue;
@@ -111,6 +115,7 @@ void Bisection::improve_once() {
   std::size_t kept = 0;
   double best = badness();
   while (moves.size() < kept + kFutileMoves) {
+    throw_if_stopped(kPartitioning);
     for (std::uint8_t side = 0; side < 2; ++side) {
       auto const is_old = [&] {
         auto const [gain, node] = next[side].top();

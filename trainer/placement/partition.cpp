@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/assert.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/placement/bisection.hpp"
 #include "trainer/placement/weighted_graph.hpp"
@@ -35,6 +36,7 @@ void assign_samples(Bigraph const& graph, Partition& partition) {
   std::vector<std::uint64_t> samples(partition.parts);
   std::vector<std::uint16_t> const& part = partition.of_row;
   for (std::size_t i = 0; i < graph.samples(); ++i) {
+    throw_if_stopped("dividing the samples among the ranks");
     std::uint16_t best = 0;
     float most = -1;
     for (std::uint32_t const row : graph.rows_of(i)) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "trainer/base/long_loop.hpp"
+
 namespace gpups::trainer {
 
 RowWeights row_weights(Bigraph const& graph, double batch_samples) {
@@ -54,6 +56,7 @@ void each_pair(Bigraph const& graph, RowWeights const& weights, Visit&& visit) {
     auto const rows = graph.rows_of(i);
     float sum = 0;
     for (std::uint32_t const row : rows) sum += weights.cost[row];
+    throw_if_stopped("dividing the rows among the ranks");
     for (std::size_t a = 0; a < rows.size(); ++a) {
       for (std::size_t b = a + 1; b < std::min(rows.size(), a + 1 + kPairDistance); ++b) {
         if (rows[a] != rows[b]) visit(rows[a], rows[b], weights.cost[rows[a]] * weights.cost[rows[b]] / sum);

@@ -192,7 +192,8 @@ void Training::wait_train() {
   if (has_steps && state_.best.step != 0 && !is_best_kept()) wait_save(best_checkpoint_);
   if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
   watch_.start();
-  for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
+  if (has_steps && state_.validation_due) wait_validate();
+  for (bool on = !stopped_; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
   store().wait_applied();
   watch_.stop();
 }
@@ -221,6 +222,7 @@ bool Training::wait_train_until(StepRunner& stepper, Clock end) {
     std::size_t const samples = step->samples;
     std::int64_t const loss = stepper.run(std::move(*step), StopSignals::received() ? kStop : 0);
     after_step(clock + 1, loss, samples);
+    if (stopped_) return false;
   }
   return true;
 }
@@ -289,9 +291,26 @@ void Training::wait_expire() {
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"rows_forgotten", forgotten}});
 }
 
+std::optional<Metrics> Training::wait_evaluate(std::string_view split) {
+  Metrics metrics = task().wait_evaluate(*stream_, store(), split);
+  std::int64_t stops = StopSignals::received() ? 1 : 0;
+  store().wait_allreduce({&stops, 1});
+  return stops == 0 ? std::optional(std::move(metrics)) : std::nullopt;
+}
+
+// A signal ends the validation: the run stops, and begins with it when it is resumed.
 void Training::wait_validate() {
-  valid_ = task().wait_evaluate(*stream_, store(), "valid");
   BestValidation& best = state_.best;
+  std::optional<Metrics> valid = wait_evaluate("valid"), test;
+  bool const keeps = valid && config_.train.keep_best && (best.step == 0 || valid->quality > best.kept_quality);
+  bool const tests = keeps && data_.has("test");
+  if (tests) test = wait_evaluate("test");
+  state_.validation_due = !valid || (tests && !test);
+  if (state_.validation_due) {
+    stopped_ = true;
+    return;
+  }
+  valid_ = std::move(valid);
   bool const better = valid_->quality > best.quality;
   best.validations_since = better ? 0 : best.validations_since + 1;
   patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
@@ -301,11 +320,11 @@ void Training::wait_validate() {
     progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
   if (better) best.quality = valid_->quality;
-  if (config_.train.keep_best && (best.step == 0 || valid_->quality > best.kept_quality)) wait_keep_best();
+  if (keeps) wait_keep_best(test);
 }
 
-// Tests the model of the best validation so far, and keeps it.
-void Training::wait_keep_best() {
+// Keeps the model of the best validation so far. test: its metrics, if there is a test split.
+void Training::wait_keep_best(std::optional<Metrics> const& test) {
   BestValidation& best = state_.best;
   best.step = state_.clock;
   best.kept_quality = valid_->quality;
@@ -313,10 +332,9 @@ void Training::wait_keep_best() {
                   {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
                   {"valid", valid_->json},
                   {"table_hash", fmt::format("{:016x}", store().table_hash())}};
-  if (data_.has("test")) {
-    Metrics const test = task().wait_evaluate(*stream_, store(), "test");
-    best.summary["test"] = test.json;
-    best.test_text = test.text;
+  if (test) {
+    best.summary["test"] = test->json;
+    best.test_text = test->text;
   }
   if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
 }

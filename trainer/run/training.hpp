@@ -53,8 +53,10 @@ class Training {
   MemoryPlan memory_plan(Device device);
   void wait_progressive();
   void wait_expire();
+  // Returns nothing if a signal came to any rank meanwhile: then not all samples were evaluated.
+  std::optional<Metrics> wait_evaluate(std::string_view split);
   void wait_validate();
-  void wait_keep_best();
+  void wait_keep_best(std::optional<Metrics> const& test);
   void wait_save(std::filesystem::path const& checkpoint);
   // Returns a speed in samples per second, and in the unit of the data, for metrics.jsonl and summary.json.
   nlohmann::json speeds(double samples_per_s) const;

@@ -53,9 +53,12 @@ void Training::wait_test(nlohmann::json& summary) {
     progress_.print(fmt::format("test {}{}", which, best.test_text));
     summary["test"] = summary["best"]["test"];
   } else if (!stopped_ && data_.has("test")) {
-    Metrics const test = task().wait_evaluate(*stream_, store(), "test");
-    progress_.print("test " + test.text);
-    summary["test"] = test.json;
+    std::optional<Metrics> const test = wait_evaluate("test");
+    stopped_ = !test;
+    summary["finished"] = !stopped_;
+    if (!test) return;
+    progress_.print("test " + test->text);
+    summary["test"] = test->json;
   }
 }
 

@@ -35,7 +35,8 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
                             {"best_test_text", c.best.test_text},
                             {"validations_since_best", c.best.validations_since},
                             {"train_seconds", c.train_seconds},
-                            {"samples", c.samples}};
+                            {"samples", c.samples},
+                            {"validation_due", c.validation_due}};
   return {{kConfigBlob, resolved(config)}, {kStateBlob, json.dump()}};
 }
 
@@ -55,7 +56,8 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
                             .summary = json.at("best_summary"),
                             .test_text = json.at("best_test_text")},
                    .train_seconds = json.at("train_seconds"),
-                   .samples = json.at("samples")};
+                   .samples = json.at("samples"),
+                   .validation_due = json.value("validation_due", false)};
   } catch (std::exception const& error) {
     throw Error(
         fmt::format("the trainer state of the checkpoint in {} cannot be read ({}; another version of gpu_train "

@@ -39,6 +39,7 @@ struct TrainerState {
   BestValidation best;
   double train_seconds = 0;
   std::int64_t samples = 0;
+  bool validation_due = false;  // a signal came during the validation after the last step
 
   bool operator==(TrainerState const&) const = default;
 };

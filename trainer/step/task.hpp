@@ -66,8 +66,8 @@ class Task {
   // Computes what a step needs in addition to its rows. Blocks. Collective, before the step.
   virtual void wait_before_step(Stream&, Store&, Clock) {}
 
-  // Evaluates the model on a split that the data has. The result is the same for every number of ranks. Blocks.
-  // Collective, between steps.
+  // Evaluates the model on a split that the data has. The result is the same for every number of ranks. After a signal
+  // (StopSignals) it may return at once, with metrics of some of the samples. Blocks. Collective, between steps.
   virtual Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) = 0;
 
   // Returns whether the task has progressive validation: metrics of samples that were predicted before they were

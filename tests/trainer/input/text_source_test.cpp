@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <csignal>
 #include <fstream>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/base/stop_signals.hpp"
 
 namespace gpups::trainer::text_source_test {
 namespace {
@@ -134,6 +136,19 @@ TEST_F(TextSourceTest, ReadsPipes) {
   std::thread writer([&] { std::ofstream(pipe) << gzip("some text"); });
   EXPECT_EQ(read_all(*open_text(pipe), 64), "some text");
   writer.join();
+}
+
+// A signal ends the reading of files, and the wait for the writer of a pipe.
+TEST_F(TextSourceTest, EndsAfterASignal) {
+  auto const pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  auto const file = folder_.write("file", "some text");
+  StopSignals const signals;
+  std::raise(SIGTERM);
+  for (auto const& path : {pipe, file}) {
+    expect_error([&] { (void)read_all(*open_text(path), 64); },
+                 {"stopped by a signal while reading " + path.string(), "start again"});
+  }
 }
 
 TEST(FindNoText, AcceptsUtf8Only) {

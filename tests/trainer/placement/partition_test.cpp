@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
+#include "tests/support/expect_error.hpp"
 #include "tests/trainer/placement/planted_graph.hpp"
+#include "trainer/base/stop_signals.hpp"
 
 namespace gpups::trainer::partition_test {
 namespace {
@@ -34,6 +37,13 @@ TEST(Partition, FindsPlantedCommunities) {
     // Of the mixed samples, 3 in 4 read rows of two communities, and one of the two rows is remote: 0.0375 of all.
     EXPECT_LT(Placement(planted.with_keys(), {.parts = 4, .seed = seed}).remote_share(), 0.06);
   }
+}
+
+TEST(Partition, EndsAfterASignal) {
+  Bigraph const graph = PlantedGraph{.communities = 4, .seed = 1}.make();
+  StopSignals const signals;
+  std::raise(SIGTERM);
+  test::expect_error([&] { (void)partition(graph, {.parts = 4}); }, {"stopped by a signal while dividing the rows"});
 }
 
 TEST(Partition, IsBalanced) {

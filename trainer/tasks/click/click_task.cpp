@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/nvtx.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 
@@ -93,8 +94,10 @@ Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view 
   auto const ranks = static_cast<std::uint64_t>(store.ranks());
   PredictionCollector counts;
   SampleBatch samples;
+  LongLoop progress("evaluating", static_cast<double>(split.count), number(store.rank()) != 0);
   for (std::uint64_t b = number(store.rank()); b * kPredictBlock < split.count; b += ranks) {
     std::uint64_t const first = b * kPredictBlock;
+    if (progress.stops(static_cast<double>(first))) break;
     split.samples.read(split.first + first, std::min<std::uint64_t>(kPredictBlock, split.count - first), samples);
     Predictions const predicted = predictor_.wait_predict(stream, store, samples);
     counts.add(predicted.probabilities, samples.labels, predicted.losses);

@@ -11,16 +11,20 @@ std::size_t score_rows_at_once(std::size_t columns) {
   return std::clamp<std::size_t>((std::size_t{16} << 20) / std::max<std::size_t>(columns, 1), 16, 1024);
 }
 
-std::vector<TargetRank> wait_target_ranks(Stream& stream, MatrixView<float const> scores, QueryTargets const& queries) {
+std::vector<TargetRank> wait_target_ranks(Stream& stream, MatrixView<float const> scores, QueryTargets const& queries,
+                                          View<float const> target_scores) {
   std::size_t const count = queries.targets.size(), tiles = kernels::rank_tiles(scores.columns());
   Array<std::uint32_t> const better(stream.device(), count * tiles), equal(stream.device(), count * tiles);
-  Array<std::uint32_t> const on_device[] = {to_device(stream, queries.targets), to_device(stream, queries.rows),
-                                            to_device(stream, queries.offsets), to_device(stream, queries.left_out)};
+  Array<std::uint32_t> const targets =
+      target_scores.empty() ? to_device(stream, queries.targets) : Array<std::uint32_t>(stream.device(), 0);
+  Array<std::uint32_t> const on_device[] = {to_device(stream, queries.rows), to_device(stream, queries.offsets),
+                                            to_device(stream, queries.left_out)};
   kernels::rank_scores(stream, {.scores = scores,
-                                .targets = on_device[0],
-                                .rows = on_device[1],
-                                .known_offsets = on_device[2],
-                                .known = on_device[3],
+                                .targets = targets,
+                                .target_scores = target_scores,
+                                .rows = on_device[0],
+                                .known_offsets = on_device[1],
+                                .known = on_device[2],
                                 .better = better,
                                 .equal = equal});
   std::vector<std::uint32_t> const b = to_host(stream, better.view()), e = to_host(stream, equal.view());

@@ -11,7 +11,7 @@ namespace gpups::trainer {
 
 // The answers of queries: columns of the scores.
 struct QueryTargets {
-  std::vector<std::uint32_t> targets;     // of each query
+  std::vector<std::uint32_t> targets;     // of each query; not used if their scores are given
   std::vector<std::uint32_t> rows{};      // of scores, for each query; empty: query i has row i
   std::vector<std::uint32_t> left_out;    // distinct columns that the queries of a row do not count
   std::vector<std::uint32_t> offsets{0};  // (rows + 1), into left_out
@@ -26,7 +26,9 @@ struct TargetRank {
   std::uint64_t better, equal;
 };
 
-// scores: (rows, columns), on the device of `stream`. Blocks.
-std::vector<TargetRank> wait_target_ranks(Stream& stream, MatrixView<float const> scores, QueryTargets const& queries);
+// scores: (rows, columns), on the device of `stream`. target_scores: (queries), the scores of the targets if these may
+// be in other columns, so that the counts of several matrices can be added up; else empty. Blocks.
+std::vector<TargetRank> wait_target_ranks(Stream& stream, MatrixView<float const> scores, QueryTargets const& queries,
+                                          View<float const> target_scores = {});
 
 }  // namespace gpups::trainer

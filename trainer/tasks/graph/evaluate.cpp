@@ -5,6 +5,7 @@
 
 #include "kernels/base/nvtx.hpp"
 #include "kernels/rows/copy_rows.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
 #include "trainer/tasks/graph/graph_kind.hpp"
@@ -59,8 +60,10 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
   RankingSums sums(options_.hits);
   std::size_t const block = score_rows_at_once(entities.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());
+  LongLoop progress("evaluating", static_cast<double>(triples.size()), number(store.rank()) != 0);
   for (std::size_t b = number(store.rank()); b * block < triples.size(); b += ranks) {
     store.throw_if_failed();  // checked here because a block takes long
+    if (progress.stops(static_cast<double>(b * block))) break;
     std::size_t const count = std::min(block, triples.size() - b * block);
     rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
   }

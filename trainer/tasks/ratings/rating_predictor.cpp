@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/factor/rating_errors.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
 namespace gpups::trainer {
@@ -144,7 +145,9 @@ RatingSums wait_predict(Stream& stream, Store& store, Config const& config, Rati
   RatingPredictor predictor(stream, store, config, scale);
   RatingSums sums;
   auto const ranks = static_cast<std::size_t>(store.ranks());
+  LongLoop progress("evaluating", static_cast<double>(ratings.size()), number(store.rank()) != 0);
   for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {
+    if (progress.stops(static_cast<double>(b * kAtOnce))) break;
     auto const some = ratings.subspan(b * kAtOnce, std::min(kAtOnce, ratings.size() - b * kAtOnce));
     std::vector<Key> rows, columns;
     for (Rating const& rating : some) {

@@ -12,6 +12,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/score/pair_rows.hpp"
+#include "trainer/base/long_loop.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/line_reader.hpp"
 #include "trainer/tasks/common/target_ranks.hpp"
@@ -141,8 +142,10 @@ Metrics wait_answer(Stream& stream, Store& store, Analogies const& analogies, Ma
   std::span<Analogy const> const questions = analogies.questions;
   for (Analogy const& question : questions) ++asked[question.section];
   auto const ranks = static_cast<std::size_t>(store.ranks());
+  LongLoop progress("evaluating", static_cast<double>(questions.size()), number(store.rank()) != 0);
   for (std::size_t b = number(store.rank()); b * kAtOnce < questions.size(); b += ranks) {
     store.throw_if_failed();
+    if (progress.stops(static_cast<double>(b * kAtOnce))) break;
     answers.add(questions.subspan(b * kAtOnce, std::min(kAtOnce, questions.size() - b * kAtOnce)), right);
   }
   store.wait_allreduce(right);

@@ -2,6 +2,7 @@
 // Conversion of samples to entries: keys, positions in the block, coefficients, and row dropout.
 #include "trainer/tasks/click/features.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <xxhash.h>
@@ -13,6 +14,7 @@
 
 #include "kernels/base/hash.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/tasks/click/click_model_fixture.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
@@ -63,6 +65,24 @@ TEST(ClickKeys, AreEqualInCategoriesThatShareRows) {
   EXPECT_EQ(keys[1], keys[3]);
   EXPECT_EQ(keys[1], number(click_key("C2", 9)));
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), 3U);
+}
+
+// Values occur in all samples, however many there are; half of the samples have about half of the occurrences.
+TEST(ClickFeatures, FrequentValuesAreCountedInAllSamples) {
+  constexpr std::uint64_t kValues = 100, kOccurrences = 30, kSamples = 1'200'000;
+  std::string text;
+  for (std::uint64_t i = 0; i < kSamples; ++i) {
+    bool const counted = i % (kSamples / (kValues * kOccurrences)) == 0;
+    text += counted ? fmt::format("0\tv{}\n", i / (kSamples / (kValues * kOccurrences)) % kValues) : "0\tx\n";
+  }
+  test::TemporaryFolder const folder;
+  Layout const layout = make_layout(0, 1);
+  std::vector<std::string> notices;
+  Samples const samples = read_samples_text(folder.write("clicks.txt", text), layout, {}, notices);
+  Features const features(layout, model({}), {});
+  FrequentValues const frequent = features.measure(samples, 0, samples.size(), kOccurrences);
+  EXPECT_EQ(frequent.size(), kValues + 1);
+  EXPECT_EQ(features.measure(samples, 0, samples.size(), kOccurrences + 1).size(), 1U);  // "x"
 }
 
 TEST(ClickFeatures, RejectSettingsThatDoNotFitTheLayout) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/store_messenger.hpp"
+#include "cache/wire/store_messenger.hpp"
 
 #include <fmt/core.h>
 
