@@ -37,8 +37,12 @@ char const* name_of(WireFormat format);
 struct AllreduceOptions {
   // A name of allreduce_algorithms(), or "auto": the algorithm with the shortest modelled time. The model uses the size
   // and the density of the vectors, the number of ranks, and the link costs (latency, bandwidth, merging, coding),
-  // which are measured once and cached; see Group::explain_allreduces(). With equal link costs, "auto" gives equal bits
-  // in every run. The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
+  // see Group::explain_allreduces(). With equal link costs, "auto" gives equal bits in every run. The environment
+  // variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
+  //
+  // The first sum with "auto" measures the link costs, usually in less than .2 s. Rank 0 writes them to a small file
+  // for later jobs on the same machines, in the folder GPUPS_CACHE_DIR, or XDG_CACHE_HOME/gpups, or HOME/.cache/gpups.
+  // With an empty GPUPS_CACHE_DIR nothing is written. Simulated groups neither measure nor write.
   std::string algorithm = "auto";
   // The largest loss of precision that the caller accepts. A named algorithm uses this format and must support it.
   // "auto" may also use a format whose largest error is not larger: kFloat, or kBFloat16 instead of a format with
