@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 
 namespace gpups {
 
@@ -31,7 +32,7 @@ namespace gpups {
 // sends the sum.
 enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kInt8, kInt4, kInt2 };
 // Returns the name of a format, such as "float", "half" or "int8".
-char const* name_of(WireFormat format);
+GPUPS_EXPORT char const* name_of(WireFormat format);
 
 // Options of an allreduce of floats. They must be equal on all ranks; if they differ, the wait throws PeerError.
 struct AllreduceOptions {
@@ -58,7 +59,7 @@ struct AllreduceAlgorithm {
   bool by_nccl = false;     // available only if NCCL connects the devices of all ranks: Group::wait_connect_devices()
 };
 // Returns all algorithms. Every algorithm can sum arrays and sparse vectors. docs/exchange.md compares them.
-std::span<AllreduceAlgorithm const> allreduce_algorithms();
+GPUPS_EXPORT std::span<AllreduceAlgorithm const> allreduce_algorithms();
 
 // A sparse vector of `size` floats: elements whose indices are not listed are zero. Above a density of about 25 %, a
 // dense array is usually faster.

@@ -22,6 +22,7 @@
 
 #include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
@@ -75,7 +76,7 @@ struct RankLocation {
 //
 // Collective functions must be called by all ranks, in the same order. rank(), size(), location() and broadcast_data()
 // may be called by any thread; other functions by one thread at a time.
-class Group {
+class GPUPS_EXPORT Group {
  public:
   // Returns the membership of a new group of one rank.
   static Group alone();
@@ -198,6 +199,6 @@ class Group {
 // If bodies throw, rethrows the exception that was the cause: after an exception of one rank, the next wait of each
 // other rank throws PeerError, which is not the cause. An exception that is not a std::exception is rethrown as an
 // Error, with the exception nested in it. Throws Error if threads cannot be started.
-void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
+GPUPS_EXPORT void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups
