@@ -44,7 +44,8 @@ check_files() {
 
 # The shared library exports all public functions of the static one, and nothing else.
 check_exports() {
-  local library=$1/libgpups.so archive=$1/libgpups.a inner='^(.* for )?gpups::((comm|kernels|cache|cuda)::|[A-Za-z]+::Impl\b)'
+  local library=$1/libgpups.so archive=$1/libgpups.a
+  local inner='^(.* for )?gpups::((comm|kernels|cache|cuda)::|[A-Za-z]+::Impl\b)'
   nm -DC --defined-only "$library" | cut -c20- >"$scratch/exported"
   grep -vE '^(typeinfo( name)? for |vtable for )?gpups::' "$scratch/exported" &&
     fail "symbols are exported that are not of gpups"
@@ -71,7 +72,9 @@ check_cmake() {
   local of_system
   of_system=$(dirname "$(realpath "$(c++ -print-file-name=libtbb.so)")")
   if cmake -S "$here" -B "$scratch/app-none" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" -DKIND=static \
-    "-DCMAKE_IGNORE_PATH=$of_system;${of_system#/usr}" >"$scratch/none.txt" 2>&1; then fail "a static library without its libraries was found"; fi
+    "-DCMAKE_IGNORE_PATH=$of_system;${of_system#/usr}" >"$scratch/none.txt" 2>&1; then
+    fail "a static library without its libraries was found"
+  fi
   grep -q "libtbb, which was not found" "$scratch/none.txt" || fail "$(cat "$scratch/none.txt")"
 }
 
