@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds hwloc as hwloc::hwloc. Installed with the package too, which needs it to link a static library that uses hwloc.
+# Finds hwloc as hwloc::hwloc.
 find_path(HWLOC_INCLUDE hwloc.h)
 find_library(HWLOC_LIBRARY hwloc)
 mark_as_advanced(HWLOC_INCLUDE HWLOC_LIBRARY)

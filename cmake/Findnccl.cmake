@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds NCCL as nccl::nccl, in the folders of the CUDA toolkit or the system. Installed with the package too, which
-# needs it to link the static library.
+# Finds NCCL as nccl::nccl, in the folders of the CUDA toolkit or the system.
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 mark_as_advanced(NCCL_INCLUDE NCCL_LIBRARY)

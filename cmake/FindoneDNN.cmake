@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds oneDNN, built with GNU's OpenMP, as onednn::onednn. Installed with the package too, which needs it to link the
-# static library. The package file of oneDNN requires headers of OpenCL, for GPUs that gpups does not use.
+# Finds oneDNN, built with GNU's OpenMP, as onednn::onednn. The package file of oneDNN requires headers of
+# OpenCL, for GPUs that gpups does not use.
 find_path(ONEDNN_INCLUDE dnnl.h)
 find_library(ONEDNN_LIBRARY dnnl)
 mark_as_advanced(ONEDNN_INCLUDE ONEDNN_LIBRARY)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds PMIx as pmix::pmix. With it, a launcher gives processes their ranks, and the processes exchange addresses.
-# Installed with the package too, which needs it to link the static library.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(PC_PMIX QUIET pmix)

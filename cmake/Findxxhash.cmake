@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds xxHash as xxhash::xxhash. Installed with the package too, which needs it to link the static library.
+# Finds xxHash as xxhash::xxhash.
 find_path(XXHASH_INCLUDE xxhash.h)
 find_library(XXHASH_LIBRARY xxhash)
 mark_as_advanced(XXHASH_INCLUDE XXHASH_LIBRARY)

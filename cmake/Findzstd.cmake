@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds Zstandard as zstd::zstd, for compressed data. Only the trainer uses it, so the package does not need it.
+# Finds Zstandard as zstd::zstd, for compressed data. Only the trainer uses it.
 find_path(ZSTD_INCLUDE zstd.h)
 find_library(ZSTD_LIBRARY zstd)
 mark_as_advanced(ZSTD_INCLUDE ZSTD_LIBRARY)

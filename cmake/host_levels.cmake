@@ -55,6 +55,7 @@ function(gpups_host_levels target)
     math(EXPR number "${number} + 1")
     set(objects ${target}_level_${number})
     add_library(${objects} OBJECT ${arg_SOURCES})
+    gpups_hidden(${objects})
     target_compile_definitions(${objects} PRIVATE GPUPS_COMPILED_LEVEL=${number})
     add_library(${objects}_flags INTERFACE)
     target_compile_options(${objects}_flags INTERFACE ${GPUPS_HOST_FLAGS_${level}}

@@ -136,7 +136,7 @@ struct BatchPattern::Impl {
 };
 
 // A pattern with its clock, and the state of its rows and gradients.
-struct PreparedBatch::Impl {
+struct GPUPS_HIDDEN PreparedBatch::Impl {
   Impl(std::shared_ptr<BatchPattern::Impl const> of, Clock at)
       : pattern(std::move(of)),
         clock(at),

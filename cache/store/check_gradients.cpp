@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store/checks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -8,6 +9,18 @@
 #include "kernels/runtime/require_memory.hpp"
 
 namespace gpups::cache {
+namespace {
+
+// Returns whether a bag has more than one entry. On a GPU, only whether one must have, because bags are not read.
+bool has_bag_of_several(PreparedPart const& part) {
+  if (part.bags.empty()) return false;
+  if (!part.bags.device().is_host()) return part.entries > part.bags.size() - 1;
+  return std::adjacent_find(part.bags.begin(), part.bags.end(), [](std::uint32_t first, std::uint32_t last) {
+           return last - first > 1;
+         }) != part.bags.end();
+}
+
+}  // namespace
 
 void check_gradients(Stream const& stream, PreparedPart const& part, TableOptions const& options,
                      TableGradients const& gradients) {
@@ -41,7 +54,7 @@ void check_gradients(Stream const& stream, PreparedPart const& part, TableOption
       "for each, or source indices",
       sources.rows(), due, has_bags ? "bags" : "entries", options.name);
   GPUPS_REQUIRE(
-      !part.pooled_by_mean || part.entries == 0 || !coefficients.empty(),
+      !part.pooled_by_mean || !coefficients.empty() || !has_bag_of_several(part),
       "push() was called without coefficients for bags of table '{}' that pull_pooled() pooled by their mean (a "
       "bag's gradient is divided among its entries): give coefficients of 1 / bag size",
       options.name);

@@ -15,7 +15,7 @@
 namespace gpups {
 
 // The state of a Store. Functions of Store are implemented in store.cpp and store_*.cpp.
-class Store::Impl {
+class GPUPS_HIDDEN Store::Impl {
  public:
   Impl(Group const& group, StoreOptions const& options);
 

@@ -23,6 +23,7 @@ namespace {
 constexpr double kConnectTimeout_s = 2;
 constexpr double kHandshakeTimeout_s = 3;
 constexpr double kAnswerTimeout_s = 10;
+constexpr int kClosedMax = 10;  // connections that rank 0 closes, because it stops to listen for another group
 constexpr double kHeartbeatInterval_s = 0.5;
 constexpr std::size_t kStartBytesMax = std::size_t{1} << 28;
 constexpr std::size_t kRejectionBytesMax = std::size_t{1} << 16;  // shown of a rejection, which may list many ranks
@@ -64,8 +65,19 @@ class BootstrapClient {
         continue;
       }
       Connection connection(std::move(connected.socket), ConnectionSide::kOther);
+      is_closed_ = false;
       std::string const problem = authenticate(connection);
+      if (problem.empty() && first_->kind == FrameKind::kOtherGroup) {
+        last_connect_error_ =
+            fmt::format("rank 0 joins {} and not {}", group_text(peer_text(first_->body)), group_text(request_.group));
+        first_.reset();
+        continue;
+      }
       if (problem.empty()) return connection;
+      if (is_closed_ && closed_++ < kClosedMax) {
+        last_connect_error_ = fmt::format("the process at {}: {}", endpoint.text(), problem);
+        continue;
+      }
       if (wrong.empty())
         wrong = fmt::format("the process at {} is not rank 0 of this job ({})", endpoint.text(), problem);
     }
@@ -86,7 +98,8 @@ class BootstrapClient {
       std::string const wrong = handshake_error(connection.incoming());
       if (!wrong.empty()) return wrong;
       if (connection.incoming().size() >= kHandshakeBytes) break;
-      if (!ended.empty()) return "it closed the connection without a handshake";
+      is_closed_ = !ended.empty();
+      if (is_closed_) return "it closed the connection without a handshake";
       if (now() >= handshake_until) return "it did not answer in time";
       wait_for(connection, handshake_until);
     }
@@ -109,7 +122,8 @@ class BootstrapClient {
         return "it did not prove that it has the same token";
       }
       if (first_) return {};
-      if (!ended.empty()) return "it closed the connection before it had proved that it has the same token";
+      is_closed_ = !ended.empty();
+      if (is_closed_) return "it closed the connection before it had proved that it has the same token";
       if (now() >= until) return "it did not answer in time";
       wait_for(connection, until);
     }
@@ -183,6 +197,8 @@ class BootstrapClient {
   JoinRequest const& request_;
   TimePoint deadline_;
   std::string last_connect_error_ = "no address was tried";
+  bool is_closed_ = false;      // rank 0 has closed the connection that was tried last
+  int closed_ = 0;              // connections so far that were closed
   std::optional<Frame> first_;  // received from rank 0 and not handled yet
 };
 

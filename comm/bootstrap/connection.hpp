@@ -17,7 +17,7 @@
 
 namespace gpups::comm {
 
-inline constexpr std::uint32_t kJoinProtocol = 2;
+inline constexpr std::uint32_t kJoinProtocol = 3;
 inline constexpr std::size_t kHandshakeBytes = 8 + 4 + 32;
 
 // Returns a handshake with a new nonce.
@@ -39,6 +39,7 @@ enum class FrameKind : std::uint8_t {
   kRejected,          // from rank 0: why the job is rejected
   kStart,             // from rank 0: StartMessage
   kMembershipUpdate,  // a rank leaves or is lost, and why
+  kOtherGroup,        // from rank 0: the name of the group whose ranks join now; the receiver tries again later
 };
 
 // A received frame.

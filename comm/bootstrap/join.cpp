@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "comm/bootstrap/authentication.hpp"
@@ -37,34 +40,74 @@ std::vector<SocketAddress> wait_resolve_names(LaunchEnvironment const& launch, T
 
 constexpr std::size_t kTokenBytes = 32;
 
+// While it exists, other threads of this process do not listen at the port: they join other groups of the job.
+class ListeningTurn {
+ public:
+  ListeningTurn(int port, TimePoint deadline) : port_(port) {
+    while (!try_take()) {
+      GPUPS_REQUIRE(now() < deadline,
+                    "rank 0 could not begin to join this group in time (it still waits for ranks of another group at "
+                    "port {}): join all groups on all ranks",
+                    port);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  ~ListeningTurn() {
+    std::lock_guard const lock(mutex_);
+    ports_.erase(port_);
+  }
+  ListeningTurn(ListeningTurn const&) = delete;
+  ListeningTurn& operator=(ListeningTurn const&) = delete;
+
+ private:
+  bool try_take() const {
+    std::lock_guard const lock(mutex_);
+    return ports_.insert(port_).second;
+  }
+  static inline std::mutex mutex_;
+  static inline std::set<int> ports_;
+  int port_;
+};
+
 JoinResult wait_by_address(JoinRequest const& request) {
   if (request.launch.rank != Rank{0}) return wait_join_bootstrap(request);
   // If other ranks cannot reach the loopback interface of this machine, throw the same error here.
   if (request.launch.token.empty()) (void)wait_bootstrap_addresses(request.launch, now());
+  ListeningTurn const turn(request.launch.port, after(now(), request.timeout_s));
   return wait_serve_bootstrap(request, Listener(request.launch.token.empty(), request.launch.port));
+}
+
+// Returns where rank 0 listens for all groups of this job. The ranks exchange it once.
+BootstrapAddress wait_pmix_address(Pmix& pmix, JoinRequest const& request) {
+  static std::mutex mutex;
+  static std::optional<Listener> reserved;  // of rank 0: keeps the port while no group is joined
+  static std::optional<BootstrapAddress> known;
+  std::lock_guard const lock(mutex);
+  if (known) return *known;
+  BootstrapAddress mine;
+  if (pmix.rank() == Rank{0}) {
+    if (!reserved) reserved.emplace(false, 0, Listener::Mode::kReserve);
+    mine = {.hosts = local_addresses(),
+            .port = reserved->port(),
+            .token = hex(random_bytes(kTokenBytes)),
+            .machine = request.mine.machine};
+  }
+  known = pmix.wait_exchange(mine, request.timeout_s);
+  return *known;
 }
 
 JoinResult wait_pmix(JoinRequest request) {
   Pmix pmix;
+  BootstrapAddress const address = wait_pmix_address(pmix, request);
   LaunchEnvironment& launch = request.launch;
   launch.rank = pmix.rank();
   launch.size = pmix.size();
-  launch.local_rank = pmix.local_rank();
-  if (launch.rank == Rank{0}) {
-    Listener listener(false, 0);  // listens before the other ranks get the address
-    launch.token = hex(random_bytes(kTokenBytes));
-    pmix.wait_exchange(
-        {.hosts = local_addresses(), .port = listener.port(), .token = launch.token, .machine = request.mine.machine},
-        request.timeout_s);
-    return wait_serve_bootstrap(request, std::move(listener));
-  }
-  BootstrapAddress address = pmix.wait_exchange({}, request.timeout_s);
-  launch.token = address.token;
-  launch.port = address.port;
   launch.hosts = address.hosts;
+  launch.port = address.port;
+  launch.token = address.token;
   // The loopback address is tried first. It fails in a container with a loopback interface of its own.
   if (address.machine == request.mine.machine) launch.hosts.insert(launch.hosts.begin(), "127.0.0.1");
-  return wait_join_bootstrap(request);
+  return wait_by_address(request);
 }
 
 }  // namespace

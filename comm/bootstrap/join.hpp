@@ -34,6 +34,7 @@ struct ProcessInfo {
 struct JoinRequest {
   LaunchEnvironment launch{};
   ProcessInfo mine{};
+  std::string group{};    // the name of the group; ranks with other names do not join it
   std::string version{};  // of this program; equal on all ranks
   // Other values that must be equal on all ranks: name, value.
   std::vector<std::pair<std::string, std::string>> must_match{};
@@ -60,6 +61,9 @@ struct JoinResult {
 // are missing after `timeout_s` (the text lists them). Throws Error on this rank only if the port is occupied, if its
 // token differs from that of rank 0, or if the listener at the address is not rank 0. If a process with a wrong token
 // or a foreign process connects, rank 0 prints that to standard error and keeps waiting.
+//
+// A job can have several groups, also with equal names, one after another. Groups with different names may be joined by
+// several threads in any order: rank 0 listens for one group at a time, and the ranks of others wait for their turn.
 JoinResult wait_join(JoinRequest const& request);
 
 // -- the steps of wait_join() --

@@ -142,7 +142,10 @@ LaunchEnvironment detect_launch() {
   Launcher const started = launcher();
   // torchrun inside of a step of srun has started this process itself, so it takes precedence over srun.
   bool const by_torchrun = !text_of("TORCHELASTIC_RUN_ID").empty() && !text_of("WORLD_SIZE").empty();
-  if (!by_torchrun && !text_of("PMIX_NAMESPACE").empty()) {
+  // MPI_Init() in a process that mpirun has not started makes an MPI job of this process alone, and sets
+  // PMIX_NAMESPACE.
+  bool const is_mpi_alone = text_of("OMPI_MCA_ess") == "singleton";
+  if (!by_torchrun && !is_mpi_alone && !text_of("PMIX_NAMESPACE").empty()) {
     require_same(started);
     return of_pmix(started);
   }

@@ -30,8 +30,9 @@ struct LaunchEnvironment {
 // Returns what the environment says about the launch. Reads the environment; starts nothing.
 //
 // Under torchrun (TORCHELASTIC_RUN_ID is set), also inside of a step of srun, RANK and WORLD_SIZE take precedence over
-// PMIx. Otherwise PMIx takes precedence, and RANK and WORLD_SIZE, if they are set, must agree with it. A job of one
-// rank is kAlone, whatever started it.
+// PMIx. PMIx counts only if a launcher has started it, and not if MPI_Init() has, for this process alone. Otherwise
+// PMIx takes precedence, and RANK and WORLD_SIZE, if they are set, must agree with it. A job of one rank is kAlone,
+// whatever started it.
 //
 // Throws Error with the name of the variable if variables are invalid or contradict each other: RANK without
 // WORLD_SIZE, RANK that differs from PMIx, a rank that is not below the size, an invalid port, or a token file that

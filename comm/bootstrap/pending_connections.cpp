@@ -52,6 +52,11 @@ void PendingConnections::accept_all() {
   }
 }
 
+void PendingConnections::close() {
+  listener_.close();
+  pending_connections_.clear();
+}
+
 std::vector<AuthenticatedPeer> PendingConnections::progress() {
   accept_all();
   std::vector<AuthenticatedPeer> authenticated;

@@ -34,6 +34,8 @@ class PendingConnections {
   // Accepts connections, reads and answers; returns the ranks that are authenticated now, in the order of their
   // authentication. Does not block.
   std::vector<AuthenticatedPeer> progress();
+  // Stops listening, so that further connections are refused, and closes those that are pending.
+  void close();
   // Returns the address and the reason of the first few connections that were rejected.
   std::vector<std::string> const& rejected() const { return rejected_; }
 

@@ -7,6 +7,7 @@
 
 #if GPUPS_HAS_PMIX
 #include <pmix.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -86,20 +87,28 @@ void wait_fence(double timeout_s) {
   require(PMIx_Fence(nullptr, 0, info, 2), "PMIx_Fence");
 }
 
+// The reference of this process to PMIx, which counts those of MPI too. It ends at exit, before which mpirun expects
+// it.
+struct Session {
+  Session() { require(PMIx_Init(&mine, nullptr, 0), "PMIx_Init"); }
+  ~Session() {
+    if (getpid() == pid) (void)PMIx_Finalize(nullptr, 0);  // a forked process has no thread of PMIx
+  }
+  Session(Session const&) = delete;
+  Session& operator=(Session const&) = delete;
+
+  pmix_proc_t mine{};
+  pid_t pid = getpid();
+};
+
 }  // namespace
 
 Pmix::Pmix() {
-  pmix_proc_t mine{};
-  require(PMIx_Init(&mine, nullptr, 0), "PMIx_Init");
-  open_ = true;
+  static Session const session;
+  pmix_proc_t const& mine = session.mine;
   job_ = mine.nspace;
   rank_ = Rank{mine.rank};
   size_ = static_cast<int>(number_of(process(job_, PMIX_RANK_WILDCARD), PMIX_JOB_SIZE));
-  local_rank_ = static_cast<int>(number_of(mine, PMIX_LOCAL_RANK));
-}
-
-Pmix::~Pmix() {
-  if (open_) (void)PMIx_Finalize(nullptr, 0);
 }
 
 BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double timeout_s) {
@@ -113,8 +122,6 @@ BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double timeou
                   "run the same build on all ranks");
     address = decode({value->data.bo.bytes, value->data.bo.size});
   }
-  open_ = false;
-  require(PMIx_Finalize(nullptr, 0), "PMIx_Finalize");
   return address;
 }
 
@@ -129,7 +136,6 @@ Pmix::Pmix() {
       "this build cannot get its rank from the launcher (it was built without PMIx): install libpmix-dev and build "
       "again, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
 }
-Pmix::~Pmix() = default;
 BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double) { return mine; }
 
 }  // namespace gpups::comm

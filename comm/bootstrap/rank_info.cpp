@@ -62,6 +62,7 @@ std::string other_value(std::string const& rank, std::string const& name, std::o
 RankInfo rank_info_of(JoinRequest const& request) {
   return {.rank = request.launch.rank,
           .size = static_cast<std::uint32_t>(request.launch.size),
+          .group = request.group,
           .version = request.version,
           .must_match = request.must_match,
           .member = request.mine};
@@ -71,6 +72,7 @@ std::string encode(RankInfo const& info) {
   Writer writer;
   writer.put<Rank>(info.rank);
   writer.put<std::uint32_t>(info.size);
+  writer.put_text(info.group);
   writer.put_text(info.version);
   put(writer, info.member);
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(info.must_match.size()));
@@ -86,6 +88,7 @@ RankInfo decode_rank_info(std::string_view body) {
   RankInfo info;
   info.rank = reader.get<Rank>();
   info.size = reader.get<std::uint32_t>();
+  info.group = reader.get_text();
   info.version = reader.get_text();
   info.member = get_process_info(reader);
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
@@ -94,6 +97,10 @@ RankInfo decode_rank_info(std::string_view body) {
   }
   reader.end();
   return info;
+}
+
+std::string group_text(std::string_view name) {
+  return name.empty() ? "the group without a name" : fmt::format("the group '{}'", excerpt(name, 0));
 }
 
 std::string describe(ProcessInfo const& member) {

@@ -18,6 +18,7 @@ namespace gpups::comm {
 struct RankInfo {
   Rank rank{};
   std::uint32_t size = 0;
+  std::string group{};  // the name of the group that it joins
   std::string version{};
   std::vector<std::pair<std::string, std::string>> must_match{};
   ProcessInfo member{};
@@ -25,6 +26,9 @@ struct RankInfo {
 RankInfo rank_info_of(JoinRequest const& request);
 std::string encode(RankInfo const& info);
 RankInfo decode_rank_info(std::string_view body);  // throws SerializationError
+
+// Returns text about a name of a group, such as "the group 'a'", for errors.
+std::string group_text(std::string_view name);
 
 // Returns text such as "process 12 on host a".
 std::string describe(ProcessInfo const& member);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -72,6 +73,12 @@ class BootstrapServer {
   }
 
   void accept(AuthenticatedPeer peer) {
+    if (peer.info.group != mine_.group) {
+      if (rejection_.empty()) other_groups_[peer.info.rank] = peer.info.group;
+      peer.connection.put(FrameKind::kOtherGroup, mine_.group);
+      (void)peer.connection.exchange();  // a short frame, the first on its connection
+      return;
+    }
     peers_.push_back(std::move(peer));
     AuthenticatedPeer& added = peers_.back();
     if (rejection_.empty()) {
@@ -157,6 +164,12 @@ class BootstrapServer {
     if (named < ranks.size()) text += fmt::format(" and {} others", ranks.size() - named);
     std::string why = fmt::format("training needs all of them, and rank 0 listens at {}", listen_address_text_);
     if (request_.launch.token.empty()) why += "; without a token only processes on the machine of rank 0 can join";
+    for (std::size_t i = 0; i < named; ++i) {
+      auto const other = other_groups_.find(Rank{static_cast<std::uint32_t>(ranks[i])});
+      if (other == other_groups_.end()) continue;
+      why += fmt::format("; rank {} joins {} and not {}", ranks[i], group_text(other->second), group_text(mine_.group));
+      break;
+    }
     if (!pending_connections_.rejected().empty())
       why += fmt::format("; rejected connections: {}", fmt::join(pending_connections_.rejected(), ", "));
     return fmt::format(
@@ -166,6 +179,7 @@ class BootstrapServer {
   }
 
   JoinResult start() {
+    pending_connections_.close();  // before a rank can start to join the next group
     StartMessage start{.broadcast_data = request_.broadcast_data};
     std::string const session = random_bytes(sizeof start.session);
     std::memcpy(&start.session, session.data(), session.size());
@@ -198,7 +212,8 @@ class BootstrapServer {
   std::string listen_address_text_;
   std::vector<AuthenticatedPeer*> rank_peers_;  // by rank; null: has not joined
   PendingConnections pending_connections_;
-  std::list<AuthenticatedPeer> peers_;  // all authenticated peers, including rejected ones
+  std::list<AuthenticatedPeer> peers_;        // all authenticated peers, including rejected ones
+  std::map<Rank, std::string> other_groups_;  // the groups that ranks have tried to join here, if it is not this one
   std::size_t ranks_joined_ = 0;
   TimePoint heartbeat_sent_at_ = now(), progressed_at_ = now();
   std::string rejection_;

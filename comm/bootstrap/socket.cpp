@@ -152,7 +152,7 @@ Connected wait_connect(SocketAddress const& to, TimePoint deadline) {
   return {.socket = std::move(socket)};
 }
 
-Listener::Listener(bool loopback_only, int port) : port_(port) {
+Listener::Listener(bool loopback_only, int port, Mode mode) : port_(port) {
   std::vector<char const*> const wanted =
       loopback_only ? std::vector<char const*>{"127.0.0.1", "::1"} : std::vector<char const*>{"::", "0.0.0.0"};
   int error = 0;
@@ -163,7 +163,8 @@ Listener::Listener(bool loopback_only, int port) : port_(port) {
     if (!socket.is_open()) continue;           // this machine has no IPv6
     set(socket, SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a job that has just ended can be used
     if (endpoint.storage.ss_family == AF_INET6) set(socket, IPPROTO_IPV6, IPV6_V6ONLY, loopback_only ? 1 : 0);
-    if (bind(socket.fd(), address_of(endpoint), endpoint.size) != 0 || listen(socket.fd(), 1024) != 0) {
+    if (bind(socket.fd(), address_of(endpoint), endpoint.size) != 0 ||
+        (mode == Mode::kListen && listen(socket.fd(), 1024) != 0)) {
       // This machine has no IPv6, or the port chosen for the first address is occupied for the second one.
       if (errno == EADDRNOTAVAIL && (!loopback_only || !sockets_.empty())) continue;
       if (port == 0 && !sockets_.empty()) continue;

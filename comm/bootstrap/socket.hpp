@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,12 +76,16 @@ Connected wait_connect(SocketAddress const& to, TimePoint deadline);
 // The sockets on which rank 0 accepts connections.
 class Listener {
  public:
+  // kReserve: only keeps the port from other programs; connections are refused, and another Listener can use the port.
+  enum class Mode : std::uint8_t { kListen, kReserve };
+
   // loopback_only: only processes of this machine can connect. port: 0 chooses a free port. Throws Error if the port is
   // occupied.
-  Listener(bool loopback_only, int port);
+  Listener(bool loopback_only, int port, Mode mode = Mode::kListen);
 
   int port() const { return port_; }
   std::vector<Socket> const& sockets() const { return sockets_; }
+  void close() { sockets_.clear(); }
   // Returns the next connection. Empty: there is none. Closed socket: the process or the system is out of file
   // descriptors or memory.
   std::optional<std::pair<Socket, SocketAddress>> accept(Socket const& from);

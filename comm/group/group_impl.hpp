@@ -21,7 +21,7 @@
 namespace gpups {
 
 // The transports, the driver and the location of one rank. Derived classes know how the ranks were started.
-struct Group::Impl {
+struct GPUPS_HIDDEN Group::Impl {
   Impl() = default;
   Impl(Impl const&) = delete;
   Impl& operator=(Impl const&) = delete;

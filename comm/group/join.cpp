@@ -21,13 +21,15 @@ namespace {
 
 #if GPUPS_HAS_UCX
 
-// Returns the cores of each rank on this rank's machine, in the order of the ranks.
+// Returns the cores of each rank on this rank's machine, in the order of the ranks: those on which it may run now, or
+// its share of them.
 std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> const& members, RankLocation const& place,
-                                               std::string const& machine) {
+                                               std::string const& machine, bool share) {
   std::vector<std::vector<int>> allowed, near;
   for (comm::ProcessInfo const& member : members) {
     if (member.machine == machine) allowed.push_back(comm::order_by_locality(comm::parse_core_list(member.cores)));
   }
+  if (!share) return allowed;
   for (int local = 0; local < place.local_ranks; ++local) {
     int const devices = cuda_device_count();
     near.push_back(devices > 0 ? comm::cores_near_gpu(local % devices) : std::vector<int>{});
@@ -35,8 +37,8 @@ std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> co
   return comm::partition_cores(allowed, near);
 }
 
-// Sets the location of this rank, and binds the process to its cores.
-void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me) {
+// Sets the location of this rank. bind: binds the process to its share of the cores.
+void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me, bool bind) {
   comm::ProcessInfo const& mine = members[number(me)];
   impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
@@ -44,9 +46,9 @@ void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& membe
     if (rank < number(me)) ++impl.location.local_rank;
     ++impl.location.local_ranks;
   }
-  auto const shares = cores_of_machine(members, impl.location, mine.machine);
+  auto const shares = cores_of_machine(members, impl.location, mine.machine, bind);
   auto const& cores = shares[static_cast<std::size_t>(impl.location.local_rank)];
-  comm::bind_to_cores(cores);
+  if (bind) comm::bind_to_cores(cores);
   impl.location.cores = comm::format_core_list(cores);
   impl.cores_shared_by = static_cast<int>(std::count(shares.begin(), shares.end(), cores));
 }
@@ -63,6 +65,7 @@ comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions co
                                    .pid = ::getpid(),
                                    .address = address,
                                    .cores = comm::format_core_list(comm::allowed_cores())},
+                          .group = options.name,
                           .version = GPUPS_VERSION,
                           .must_match = std::move(must_match),
                           .broadcast_data = options.broadcast_data,
@@ -85,7 +88,7 @@ Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions con
   Rank const me = joined.rank;
   auto const members = joined.members;
   auto impl = comm::make_process_group(me, std::move(ucx), std::move(joined));
-  set_location(*impl, members, me);
+  set_location(*impl, members, me, options.bind_cores);
   return Group(std::move(impl));
 }
 

@@ -107,7 +107,7 @@ void restore(TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank
 
 namespace gpups {
 
-struct TopKAllreduce::Impl {
+struct GPUPS_HIDDEN TopKAllreduce::Impl {
   Group group;
   int grid_log2;
   kernels::ValueForm form;

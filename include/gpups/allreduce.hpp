@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 
 namespace gpups {
 
@@ -31,14 +32,18 @@ namespace gpups {
 // sends the sum.
 enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kInt8, kInt4, kInt2 };
 // Returns the name of a format, such as "float", "half" or "int8".
-char const* name_of(WireFormat format);
+GPUPS_EXPORT char const* name_of(WireFormat format);
 
 // Options of an allreduce of floats. They must be equal on all ranks; if they differ, the wait throws PeerError.
 struct AllreduceOptions {
   // A name of allreduce_algorithms(), or "auto": the algorithm with the shortest modelled time. The model uses the size
   // and the density of the vectors, the number of ranks, and the link costs (latency, bandwidth, merging, coding),
-  // which are measured once and cached; see Group::explain_allreduces(). With equal link costs, "auto" gives equal bits
-  // in every run. The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
+  // see Group::explain_allreduces(). With equal link costs, "auto" gives equal bits in every run. The environment
+  // variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
+  //
+  // The first sum with "auto" measures the link costs, usually in less than .2 s. Rank 0 writes them to a small file
+  // for later jobs on the same machines, in the folder GPUPS_CACHE_DIR, or XDG_CACHE_HOME/gpups, or HOME/.cache/gpups.
+  // With an empty GPUPS_CACHE_DIR nothing is written. Simulated groups neither measure nor write.
   std::string algorithm = "auto";
   // The largest loss of precision that the caller accepts. A named algorithm uses this format and must support it.
   // "auto" may also use a format whose largest error is not larger: kFloat, or kBFloat16 instead of a format with
@@ -54,7 +59,7 @@ struct AllreduceAlgorithm {
   bool by_nccl = false;     // available only if NCCL connects the devices of all ranks: Group::wait_connect_devices()
 };
 // Returns all algorithms. Every algorithm can sum arrays and sparse vectors. docs/exchange.md compares them.
-std::span<AllreduceAlgorithm const> allreduce_algorithms();
+GPUPS_EXPORT std::span<AllreduceAlgorithm const> allreduce_algorithms();
 
 // A sparse vector of `size` floats: elements whose indices are not listed are zero. Above a density of about 25 %, a
 // dense array is usually faster.

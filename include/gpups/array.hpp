@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpups/compiler.hpp"
 #include "gpups/device.hpp"
 #include "gpups/stream.hpp"
 
@@ -104,10 +105,10 @@ namespace memory {
 
 // Returns a block of `bytes` bytes with undefined contents, from the cache of released blocks if one fits. Large host
 // blocks use huge pages. Throws Error if there is no memory. Any thread.
-void* allocate(Device device, std::size_t bytes);
+GPUPS_EXPORT void* allocate(Device device, std::size_t bytes);
 // Returns a block to the cache. bytes: the size that was allocated. Any thread. REQUIRES: as for the destructor of
 // Array.
-void release(Device device, void* block, std::size_t bytes) noexcept;
+GPUPS_EXPORT void release(Device device, void* block, std::size_t bytes) noexcept;
 // Returns count * element_bytes. On overflow it returns a number that is too large for allocate(), which then throws.
 constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   constexpr std::size_t most = ~std::size_t{0} / 4;
@@ -118,12 +119,13 @@ struct Usage {
   std::size_t bytes, bytes_peak, bytes_cached;
 };
 // Returns the memory usage of a device, for this process. Any thread.
-Usage usage(Device device);
+GPUPS_EXPORT Usage usage(Device device);
 
 // Copies `bytes` bytes between any two devices. Queued on `stream`, which must be on one of the two.
-void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes);
+GPUPS_EXPORT void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device,
+                       std::size_t bytes);
 // Sets `bytes` bytes at `to`, on the stream's device, to `byte`. Queued on `stream`.
-void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes);
+GPUPS_EXPORT void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes);
 
 }  // namespace memory
 

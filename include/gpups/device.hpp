@@ -5,6 +5,8 @@
 #include <compare>
 #include <string>
 
+#include "gpups/compiler.hpp"
+
 namespace gpups {
 
 // The host, or one CUDA device. A small value, without resources. The constructors do not check that the device exists.
@@ -24,14 +26,14 @@ struct Device {
 };
 
 // Returns "host", or "cuda:0" for CUDA device 0.
-std::string to_string(Device device);
+GPUPS_EXPORT std::string to_string(Device device);
 
 // Returns the number of usable CUDA devices: 0 if the build has no CUDA, or the machine has no driver or no device.
-int cuda_device_count();
+GPUPS_EXPORT int cuda_device_count();
 
 // Returns the device for "auto", "host", "cuda" or "cuda:1" (any index). "auto" and "cuda" select the CUDA device
 // `local_rank` modulo the number of devices; "auto" selects the host if there is no CUDA device. Throws Error for
 // another text, a device that does not exist, and a negative local_rank.
-Device device_from(std::string const& text, int local_rank = 0);
+GPUPS_EXPORT Device device_from(std::string const& text, int local_rank = 0);
 
 }  // namespace gpups

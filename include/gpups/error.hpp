@@ -11,12 +11,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpups/compiler.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups {
 
 // An error of the caller or of the environment, for example invalid options, damaged files, no memory or no disk space.
-class Error : public std::runtime_error {
+class GPUPS_EXPORT Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -24,7 +25,7 @@ class Error : public std::runtime_error {
 // Another rank was lost, ended early, did not answer in time or sent invalid data. Every remaining rank gets this error
 // at its next call that needs other ranks. After that, a Store can only be destroyed, and the group's collectives
 // cannot be used.
-class PeerError : public Error {
+class GPUPS_EXPORT PeerError : public Error {
  public:
   PeerError(Rank peer, std::string const& message) : Error(message), peer_(peer) {}
   // Returns the rank that caused the error.
@@ -36,7 +37,7 @@ class PeerError : public Error {
 
 // A gradient was not finite, or a rank's sum of gradients was out of the range of the table's grid
 // (TableOptions::grid_log2). All ranks reject the step: no row has changed. Training can continue with the next step.
-class GradientError : public Error {
+class GPUPS_EXPORT GradientError : public Error {
  public:
   using Error::Error;
 };

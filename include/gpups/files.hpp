@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "gpups/compiler.hpp"
+
 namespace gpups {
 
 // Named bytes of an application in a checkpoint, for example a dense layer, the position in the data or a
@@ -23,14 +25,14 @@ enum class ExportFormat { kNpy, kFlat };
 
 // Returns the blobs of a checkpoint without a Store, for example to read a configuration before tables are added.
 // Throws Error if `folder` has no checkpoint, or if a file is missing or changed.
-std::vector<Blob> read_blobs(std::filesystem::path const& folder);
+GPUPS_EXPORT std::vector<Blob> read_blobs(std::filesystem::path const& folder);
 
 // Writes an array of the application, for example a dense layer, in the format of Store::export_rows(): PATH.npy, or
 // PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. values: in host memory. Throws
 // Error if the shape does not match the number of values, or if the array's file exists or cannot be written.
 //
 //   export_array("out/weights", ExportFormat::kNpy, std::array<std::uint64_t, 2>{64, 10}, weights);
-void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
-                  std::span<float const> values);
+GPUPS_EXPORT void export_array(std::filesystem::path const& path, ExportFormat format,
+                               std::span<std::uint64_t const> shape, std::span<float const> values);
 
 }  // namespace gpups

@@ -42,6 +42,7 @@
 #pragma once
 
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 #include "gpups/device.hpp"
 #include "gpups/error.hpp"
 #include "gpups/group.hpp"

@@ -22,6 +22,7 @@
 
 #include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
@@ -43,6 +44,10 @@ struct JoinOptions {
   std::string broadcast_data{};  // of rank 0: bytes that all ranks get from Group::broadcast_data()
   double join_timeout_s = 120;   // seconds within which all ranks must have joined
   double peer_timeout_s = 30;    // seconds without a heartbeat after which a process counts as lost
+  // Name of the group, equal on all its ranks: ranks that join groups of different names do not meet. Groups with equal
+  // names meet in the order in which they are joined.
+  std::string name{};
+  bool bind_cores = true;  // bind to a share of the cores of the host; false leaves the affinity as it is
 };
 
 // Options of Group::wait_connect_devices().
@@ -60,7 +65,7 @@ struct LaunchInfo {
 // Where a rank runs: its host, its cores, and its number among the ranks of that host. See Group::location().
 struct RankLocation {
   std::string host{};   // host name
-  std::string cores{};  // cores that the process is bound to, such as "0-3,8"; empty for ranks that are threads
+  std::string cores{};  // cores on which the process runs, such as "0-3,8"; empty for ranks that are threads
   int local_rank = 0;   // number of this rank among the ranks of the same host, from 0
   int local_ranks = 1;  // number of ranks of the same host
 };
@@ -71,17 +76,28 @@ struct RankLocation {
 //
 // Collective functions must be called by all ranks, in the same order. rank(), size(), location() and broadcast_data()
 // may be called by any thread; other functions by one thread at a time.
-class Group {
+class GPUPS_EXPORT Group {
  public:
   // Returns the membership of a new group of one rank.
   static Group alone();
 
-  // Joins the other processes of this job, and binds this process to its share of the cores of its host. The
-  // environment must have PMIx (mpirun, srun --mpi=pmix), or the variables RANK, WORLD_SIZE, MASTER_ADDR and
-  // MASTER_PORT (torchrun, Kubernetes) and the path of a file with a secret token in GPUPS_TOKEN_FILE. Without a token,
-  // ranks connect over the loopback interface only. Without PMIx and these variables, the group has one rank. Call it
-  // once, before threads are started. Blocks until all ranks have joined. Throws Error with the rank concerned if a
+  // Joins the other processes of this job. The environment must have PMIx (mpirun, srun --mpi=pmix), or the variables
+  // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun, Kubernetes) and the path of a file with a secret token in
+  // GPUPS_TOKEN_FILE. Without a token, ranks connect over the loopback interface only. Without PMIx and these
+  // variables, the group has one rank. Blocks until all ranks have joined. Throws Error with the rank concerned if a
   // rank is late or has other values of JoinOptions::must_match.
+  //
+  // A job can have several groups, one after another or at the same time; each has all ranks of the job. All ranks must
+  // join them in the same order; threads may join groups of different names in any order. MPI_Init() and MPI_Finalize()
+  // may be called before, between and after, at the same place on all ranks.
+  //
+  // What else changes in this process, if the group has several ranks:
+  // - Cores: the calling thread, and threads that it starts later, run only on this rank's share of the cores on which
+  //   the ranks of this host may run, see location(). If a launcher has bound each rank to other cores, nothing
+  //   changes. So call it before other threads are started, or set JoinOptions::bind_cores to false.
+  // - Environment: UCX_TCP_CONN_NB is set to "y" unless it is set. UCX prints no warnings unless UCX_LOG_LEVEL is set.
+  // - PMIx, if it is used, stays initialized until the process exits.
+  // - Files: join() writes none, but the first sum with the algorithm "auto" does, see AllreduceOptions::algorithm.
   static Group join(JoinOptions const& options = {});
   // Returns the rank and the number of ranks that join() will use; rank 0 of 1 without a launcher. Does not
   // communicate. Throws Error if the environment is inconsistent.
@@ -125,6 +141,7 @@ class Group {
   CollectiveRequest begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats. All ranks get equal bits. Every run with the same algorithm and number of ranks gets equal
   // bits too ("nccl": as far as NCCL guarantees it); for bits that do not depend on the number of ranks, sum integers.
+  // The first sum with the algorithm "auto" measures the links, and rank 0 writes a file, see AllreduceOptions.
   // Also throws Error for an unknown algorithm, or a format that the algorithm does not support.
   CollectiveRequest begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: takes ownership of the array. wait_result() returns the sum.
@@ -182,6 +199,6 @@ class Group {
 // If bodies throw, rethrows the exception that was the cause: after an exception of one rank, the next wait of each
 // other rank throws PeerError, which is not the cause. An exception that is not a std::exception is rethrown as an
 // Error, with the exception nested in it. Throws Error if threads cannot be started.
-void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
+GPUPS_EXPORT void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups

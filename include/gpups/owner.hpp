@@ -4,17 +4,19 @@
 
 #include <memory>
 
+#include "gpups/compiler.hpp"
+
 namespace gpups {
 
 // Throws the Error for the use of a moved-from object. kind: the class, such as "a Store".
-[[noreturn]] void throw_moved_from(char const* kind);
+[[noreturn]] GPUPS_EXPORT void throw_moved_from(char const* kind);
 
 // Owns a T, like std::unique_ptr, but throws Error if it is used while it is empty. Move-only; a moved-from Owner is
 // empty. T may be an incomplete type, except in reset(). Not synchronised.
 //
 //   Owner<Impl> impl_{"a Store"};  // member of a class; its constructor calls impl_.reset(new Impl(...))
 template <class T>
-class Owner {
+class GPUPS_EXPORT Owner {
  public:
   explicit Owner(char const* kind) noexcept : kind_(kind) {}
 

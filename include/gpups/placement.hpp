@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpups/compiler.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups {
@@ -33,11 +34,11 @@ inline constexpr PlacementPolicy kPlacementPolicies[] = {PlacementPolicy::kStati
                                                          PlacementPolicy::kAdaptive, PlacementPolicy::kRandom};
 
 // Returns the name of a policy, as in a configuration: "adaptive".
-char const* name_of(PlacementPolicy policy);
+GPUPS_EXPORT char const* name_of(PlacementPolicy policy);
 // Returns the name of a reason: "home", "localized" or "policy".
-char const* name_of(PlacementReason reason);
+GPUPS_EXPORT char const* name_of(PlacementReason reason);
 // Returns the policy with this name. Throws Error if there is none.
-PlacementPolicy placement_policy(std::string_view name);
+GPUPS_EXPORT PlacementPolicy placement_policy(std::string_view name);
 
 // Where a row is; see Store::where().
 struct RowPlacement {

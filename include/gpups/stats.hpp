@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "gpups/compiler.hpp"
+
 namespace gpups {
 
 // One number, bytes or messages, for each kind of traffic between ranks.
@@ -26,7 +28,7 @@ struct TrafficByKind {
   std::uint64_t total() const {
     return gradients + refreshes + intents + late_fetches + moves + lookups + allreduces + control;
   }
-  TrafficByKind& operator+=(TrafficByKind const& other);
+  GPUPS_EXPORT TrafficByKind& operator+=(TrafficByKind const& other);
 };
 
 // Traffic in one direction between this rank and one other rank, or all others. The numbers of the base class are
@@ -35,7 +37,7 @@ struct Traffic : TrafficByKind {
   TrafficByKind messages;  // numbers of messages
 
   std::uint64_t bytes() const { return total(); }
-  Traffic& operator+=(Traffic const& other);
+  GPUPS_EXPORT Traffic& operator+=(Traffic const& other);
 };
 
 // Traffic between this rank and one other rank, in both directions.
@@ -95,7 +97,7 @@ struct Stats {
   std::vector<PeerTraffic> peers;  // (ranks), by rank; zero for this rank
 
   // Returns (bytes sent + bytes saved) / bytes sent, headers included; 1 if nothing was sent.
-  double compression_ratio() const;
+  GPUPS_EXPORT double compression_ratio() const;
 };
 
 // One line of Store::memory_plan(): a description, and bytes on this rank.

@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 #include "gpups/device.hpp"
 #include "gpups/files.hpp"
 #include "gpups/group.hpp"
@@ -105,7 +106,7 @@ class BatchPattern {
 // A batch whose distinct keys are known and whose intents are sent to the owners. Copies are cheap and refer to the
 // same batch. Its arrays live until its step has ended and the last copy is destroyed. All functions but constructors
 // throw Error for an empty object or an invalid part. `part` is the index of a TableBatch in the call of prepare().
-class PreparedBatch {
+class GPUPS_EXPORT PreparedBatch {
  public:
   PreparedBatch() = default;
 
@@ -172,7 +173,7 @@ struct TableGradients {
 enum class Pooling { kSum, kMean };
 
 // One rank's part of a parameter server; see the top of this file. Move-only.
-class Store {
+class GPUPS_EXPORT Store {
  public:
   // Creates this rank's part of the store. Does not communicate: the first call that needs other ranks checks that
   // seeds and tables are equal. Throws Error for invalid options, if the device does not exist, if collectives of the

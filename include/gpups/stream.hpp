@@ -17,13 +17,14 @@
 
 #include <memory>
 
+#include "gpups/compiler.hpp"
 #include "gpups/device.hpp"
 
 namespace gpups {
 
 // A point in the work of a stream, like cudaEvent_t. Copies refer to the same point. A default-constructed event and an
 // event of a host stream are always done. Any thread.
-class Event {
+class GPUPS_EXPORT Event {
  public:
   Event();
   // Returns true if the work queued before the event is done. Does not block.
@@ -41,7 +42,7 @@ class Event {
 
 // A queue of work on one device. Copies refer to the same stream. A stream may be used by one thread at a time; use
 // sibling() or Store::make_stream() for another thread.
-class Stream {
+class GPUPS_EXPORT Stream {
  public:
   // Creates a stream. threads: number of threads of a host stream, including the caller's, at most 4096; 0: one for
   // each core of the machine. Throws Error if the device does not exist.

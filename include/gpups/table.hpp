@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "gpups/compiler.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups {
@@ -69,7 +70,7 @@ struct Schedule {
 };
 
 // Returns the factor at step `clock`, in [0, 1].
-float learning_rate_factor(Schedule const& schedule, Clock clock);
+GPUPS_EXPORT float learning_rate_factor(Schedule const& schedule, Clock clock);
 
 // The data type of a table's values in memory. Store::pull() converts values to float. Gradients are integers on a grid
 // and optimizer state is float, for every data type.

@@ -20,6 +20,7 @@
 
 #include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
+#include "gpups/compiler.hpp"
 #include "gpups/group.hpp"
 #include "gpups/owner.hpp"
 #include "gpups/stream.hpp"
@@ -49,12 +50,12 @@ struct TopKOptions {
 
 // Returns the algorithms. "spardl" (SparDL, Zhao et al., ICDE 2024) also sparsifies the sum, so a rank sends about
 // twice the number of its own elements, for any number of ranks.
-std::span<AllreduceAlgorithm const> top_k_algorithms();
+GPUPS_EXPORT std::span<AllreduceAlgorithm const> top_k_algorithms();
 
 // The allreduce of one gradient, for example that of one layer, and its residual. Uses 8 bytes of host memory per
 // element, and 4 more with momentum. One sum of an object may be in flight; sums of up to Group::kAllreducesMax objects
 // may be in flight together. One thread at a time. Move-only; every call of a moved-from object throws Error.
-class TopKAllreduce {
+class GPUPS_EXPORT TopKAllreduce {
  public:
   // size: number of elements of the gradient, below 2^32 - 1. The residual is 0 at first. Does not communicate. Throws
   // Error for invalid options.

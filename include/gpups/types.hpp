@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpups/compiler.hpp"
+
 namespace gpups {
 
 // The 64-bit id of a row in a table, such as `Key{42}`. Every value is valid and need not be registered.

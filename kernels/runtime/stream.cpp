@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpups/stream.hpp"
 
+#include "gpups/owner.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/runtime/cuda_runtime.hpp"
 #include "kernels/runtime/memory_scope.hpp"

@@ -12,7 +12,7 @@
 
 namespace gpups {
 
-struct Stream::Impl {
+struct GPUPS_HIDDEN Stream::Impl {
   Device device;
   std::shared_ptr<kernels::Arena> arena;  // host
   void* cuda = nullptr;                   // cudaStream_t
@@ -30,7 +30,7 @@ struct Stream::Impl {
   ~Impl();
 };
 
-struct Event::Impl {
+struct GPUPS_HIDDEN Event::Impl {
   int device_index = 0;
   void* cuda = nullptr;  // cudaEvent_t
 

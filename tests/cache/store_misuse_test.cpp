@@ -94,6 +94,25 @@ TEST(StoreMisuse, StepWithoutPullNeedsNoWaitReady) {
   }
 }
 
+TEST(StoreMisuse, RejectsMeanOfSeveralEntriesWithoutCoefficients) {
+  Trained one(Group::alone());
+  std::vector<Key> const keys{Key{1}, Key{2}, Key{1}};
+  Matrix<float> out(Device::host(), 4, kDim);
+  auto const push = [&](std::vector<std::uint32_t> const& offsets) {
+    TableBatch const part{
+        .table = kTable, .keys = View<Key const>(keys), .offsets = View<std::uint32_t const>(offsets)};
+    auto const batch = one.store.prepare(one.stream, one.store.clock(), {&part, 1}, 1);
+    one.store.wait_ready(batch);
+    one.store.pull_pooled(one.stream, batch, 0, Pooling::kMean, out);
+    MatrixView<float const> const of_bags(out.row(0).data(), offsets.size() - 1, kDim, out.stride());
+    TableGradients const gradients{.sources = of_bags};
+    one.store.push(one.stream, batch, {&gradients, 1});
+    one.store.advance_clock();
+  };
+  push({0, 1, 1, 2, 3});  // the mean of one entry is the entry
+  expect_error([&] { push({0, 2, 2, 3}); }, {"pooled by their mean", "1 / bag size"});
+}
+
 TEST(StoreMisuse, RejectsMoreCoefficientsOrIndicesThanEntries) {
   with_store([](Trained& one) {
     auto const batch = one.prepare({Key{1}, Key{2}});

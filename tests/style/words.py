@@ -137,7 +137,8 @@ COMMENT_OR_STRING = re.compile(r"//[^\n]*|/\*.*?\*/|R\"\(.*?\)\"|\"(?:\\.|[^\"\\
 DECLARATION = re.compile(
     r"(?P<open>\{)|(?P<close>\})|\bnamespace\b[\w:\s]*(?P<namespace>\{)|\benum\s+(?:class\s+)?(?P<enum>\w+)[^;{}()]*\{|"
     r"\busing\s+(?P<alias>\w+)\s*=|"
-    r"(?<!enum )\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*|alignas\([^()]*\)\s*)?(?P<type>[\w:]+)(?P<rest>[^;{}()=]*)\{")
+    r"(?<!enum )\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*|alignas\([^()]*\)\s*|GPUPS_\w+\s+)?"
+    r"(?P<type>[\w:]+)(?P<rest>[^;{}()=]*)\{")
 
 
 def blanked(text):

@@ -95,6 +95,77 @@ TEST(Join, RankZeroMayStartLast) {
   EXPECT_EQ(one.get().error, "");
 }
 
+JoinRequest request_of_group(int rank, int size, int port, std::string const& group) {
+  JoinRequest request = request_of(rank, size, port);
+  request.group = group;
+  request.broadcast_data = "data of " + group;
+  return request;
+}
+
+TEST(Join, GroupsOfAJobFollowEachOther) {
+  constexpr int kRanks = 3, kGroups = 10;
+  int const port = free_port();
+  std::vector<std::future<std::vector<std::uint64_t>>> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.push_back(std::async(std::launch::async, [=] {
+      std::vector<std::unique_ptr<FailureDetector>> joined;  // a rank stays in all its groups
+      std::vector<std::uint64_t> sessions;
+      for (int group = 0; group < kGroups; ++group) {
+        JoinResult one = wait_join(request_of(rank, kRanks, port));
+        sessions.push_back(one.session);
+        joined.push_back(std::move(one.failure_detector));
+      }
+      return sessions;
+    }));
+  }
+  auto const sessions = ranks[0].get();
+  for (int rank = 1; rank < kRanks; ++rank) EXPECT_EQ(ranks[static_cast<std::size_t>(rank)].get(), sessions);
+  EXPECT_EQ(std::set<std::uint64_t>(sessions.begin(), sessions.end()).size(), std::size_t{kGroups});
+}
+
+TEST(Join, GroupsOfOtherNamesDoNotMeet) {
+  constexpr int kRanks = 3, kGroups = 4;
+  int const port = free_port();
+  std::vector<std::future<Outcome>> running;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    for (int i = 0; i < kGroups; ++i) {  // each rank starts with another group
+      running.push_back(start_join(request_of_group(rank, kRanks, port, std::to_string((rank + i) % kGroups))));
+    }
+  }
+  for (int rank = 0; rank < kRanks; ++rank) {
+    for (int i = 0; i < kGroups; ++i) {
+      Outcome const outcome = running[static_cast<std::size_t>(rank * kGroups + i)].get();
+      EXPECT_EQ(outcome.error, "");
+      EXPECT_EQ(outcome.joined.broadcast_data, "data of " + std::to_string((rank + i) % kGroups));
+    }
+  }
+}
+
+TEST(Join, ErrorNamesGroupsThatDoNotMeet) {
+  int const port = free_port();
+  auto request = request_of_group(0, 2, port, "");
+  request.timeout_s = 2;
+  auto zero = start_join(request);
+  request = request_of_group(1, 2, port, "dense layers");
+  request.timeout_s = 1;
+  EXPECT_THAT(start_join(request).get().error,
+              HasSubstr("rank 0 joins the group without a name and not the group 'dense layers'"));
+  EXPECT_THAT(zero.get().error,
+              AllOf(HasSubstr("rank 1 of 2 did not join within 2 s"),
+                    HasSubstr("rank 1 joins the group 'dense layers' and not the group without a name")));
+}
+
+TEST(Join, ReservedPortIsFreeForItsProcessOnly) {
+  Listener const reserved(false, 0, Listener::Mode::kReserve);
+  auto const to = wait_resolve("127.0.0.1", reserved.port()).endpoints[0];
+  EXPECT_THAT(wait_connect(to, after(now(), 30)).error, HasSubstr("refused"));
+  for (int i = 0; i < 2; ++i) {
+    Listener const listener(false, reserved.port());
+    EXPECT_EQ(wait_connect(to, after(now(), 30)).error, "");
+  }
+  EXPECT_THAT(wait_connect(to, after(now(), 30)).error, HasSubstr("refused"));
+}
+
 TEST(Join, LargeAddressesAndBroadcastsArrive) {
   auto const outcomes = join_all(4, [](int, JoinRequest& request) {
     request.mine.address = std::string(600'000, 'a');

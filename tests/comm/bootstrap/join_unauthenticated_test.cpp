@@ -77,15 +77,14 @@ TEST(UnauthenticatedPeers, AreListedIfRanksAreMissing) {
   EXPECT_THAT(zero.get().error, HasSubstr("which claims to be rank 1 (its token differs from the token of rank 0)"));
 }
 
-// Listens in place of rank 0 and calls `answer` for the first connection. Returns the error of the rank that joins.
+// Listens in place of rank 0 and calls `answer` for each connection. Returns the error of the rank that joins.
 std::string join_to(std::function<void(Socket const&)> const& answer) {
   int const port = free_port();
   Listener listener(true, port);
   auto one = start_join(request_of(1, 2, port));
-  std::optional<std::pair<Socket, SocketAddress>> accepted;
-  while (!(accepted = listener.accept(listener.sockets()[0]))) std::this_thread::yield();
-  answer(accepted->first);
-  accepted->first.close();
+  while (one.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    if (auto const accepted = listener.accept(listener.sockets()[0])) answer(accepted->first);
+  }
   return one.get().error;
 }
 
@@ -93,8 +92,8 @@ TEST(UnauthenticatedPeers, InPlaceOfRankZeroAreDetected) {
   EXPECT_THAT(join_to([](Socket const&) {}), HasSubstr("it closed the connection"));
   EXPECT_THAT(join_to([](Socket const& to) { send_all(to, "SSH-2.0-OpenSSH_9\r\n"); }),
               HasSubstr("it is not a gpups process"));
-  EXPECT_THAT(join_to([](Socket const& to) { send_all(to, make_handshake(3)); }),
-              HasSubstr("its join protocol is 3, not 2"));
+  EXPECT_THAT(join_to([](Socket const& to) { send_all(to, make_handshake(kJoinProtocol + 1)); }),
+              HasSubstr("its join protocol is 4, not 3"));
   auto const silent = [](Socket const&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
   EXPECT_THAT(join_to(silent), HasSubstr("it did not answer in time"));
 }

@@ -20,10 +20,10 @@ using comm::LaunchEnvironment;
 using Variables = std::map<std::string, std::string>;
 
 constexpr char const* kKnown[] = {
-    "RANK",          "WORLD_SIZE",         "LOCAL_RANK",   "MASTER_ADDR",          "MASTER_PORT",
-    "GPUPS_PORT",    "GPUPS_TOKEN",        "PMIX_RANK",    "PMIX_NAMESPACE",       "OMPI_COMM_WORLD_SIZE",
-    "SLURM_PROCID",  "GPUPS_TOKEN_FILE",   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
-    "SLURM_LOCALID", "TORCHELASTIC_RUN_ID"};
+    "RANK",          "WORLD_SIZE",          "LOCAL_RANK",   "MASTER_ADDR",          "MASTER_PORT",
+    "GPUPS_PORT",    "GPUPS_TOKEN",         "PMIX_RANK",    "PMIX_NAMESPACE",       "OMPI_COMM_WORLD_SIZE",
+    "SLURM_PROCID",  "GPUPS_TOKEN_FILE",    "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
+    "SLURM_LOCALID", "TORCHELASTIC_RUN_ID", "OMPI_MCA_ess"};
 
 // Detects the launcher with only these of the known variables.
 LaunchEnvironment launch(Variables const& variables) {
@@ -80,6 +80,14 @@ TEST(LaunchEnvironment, ReadsRankFromPmix) {
             LaunchEnvironment::Kind::kPmix);
   EXPECT_EQ(launch({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "job"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).kind,
             LaunchEnvironment::Kind::kAlone);
+}
+
+TEST(LaunchEnvironment, MpiThatNoLauncherHasStartedIsNoJob) {
+  Variables const mpi{{"PMIX_NAMESPACE", "1"}, {"PMIX_RANK", "0"}, {"OMPI_MCA_ess", "singleton"}};
+  EXPECT_EQ(launch(mpi).kind, LaunchEnvironment::Kind::kAlone);
+  LaunchEnvironment const found = launch(environment(mpi));
+  EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kEnvironment);
+  EXPECT_EQ(found.rank, Rank{2});
 }
 
 TEST(LaunchEnvironment, TorchrunOverridesPmix) {
