@@ -14,6 +14,8 @@
 namespace gpups::trainer {
 namespace {
 
+constexpr std::size_t kFirstRows = 1000;
+
 constexpr std::string_view kBlanks = " \t";
 
 // In the order in which they are preferred if the lines do not decide.
@@ -95,6 +97,20 @@ bool is_comment(std::string_view line, TableSettings const& settings, TableKind 
   if (line.empty()) return false;
   return kind.comments.find(line.front()) != kind.comments.npos ||
          (!in_data && (line.front() == '#' || line.front() == '%'));
+}
+
+std::vector<std::string_view> first_lines(std::string_view text, TableSettings const& settings, TableKind const& kind) {
+  std::vector<std::string_view> lines;
+  while (!text.empty() && lines.size() < kFirstRows) {
+    std::size_t const end = text.find('\n');
+    if (end == text.npos && !lines.empty()) break;  // the line may continue
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    bool const empty = line.find_first_not_of(" \t") == line.npos;
+    if (!empty && !is_comment(line, settings, kind, !lines.empty())) lines.push_back(line);
+  }
+  return lines;
 }
 
 bool is_number(std::string_view text) {

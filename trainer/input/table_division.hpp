@@ -25,6 +25,9 @@ std::string_view divide(std::string_view line, std::string_view separator, bool 
 // Returns whether a line is a comment. in_data: there was data before it.
 bool is_comment(std::string_view line, TableSettings const& settings, TableKind const& kind, bool in_data);
 
+// Returns the first lines of a text, at most 1,000, without comments and empty lines.
+std::vector<std::string_view> first_lines(std::string_view text, TableSettings const& settings, TableKind const& kind);
+
 // Returns whether text is a number, which may be infinite or not a number.
 bool is_number(std::string_view text);
 

@@ -14,22 +14,6 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::string_view kMatrixMarket = "%%MatrixMarket";
-constexpr std::size_t kRowsSampled = 1000;
-
-// Returns the first lines of a text without comments and empty lines.
-std::vector<std::string_view> first_lines(std::string_view text, TableSettings const& settings, TableKind const& kind) {
-  std::vector<std::string_view> lines;
-  while (!text.empty() && lines.size() < kRowsSampled) {
-    std::size_t const end = text.find('\n');
-    if (end == text.npos && !lines.empty()) break;  // the line may continue
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    bool const empty = line.find_first_not_of(" \t") == line.npos;
-    if (!empty && !is_comment(line, settings, kind, !lines.empty())) lines.push_back(line);
-  }
-  return lines;
-}
 
 bool read_count(std::string_view field, std::uint64_t& count) {
   auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), count);

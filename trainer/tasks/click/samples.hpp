@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/input/table_layout.hpp"
 #include "trainer/tasks/click/layout.hpp"
 
 namespace gpups::trainer {
@@ -67,12 +68,17 @@ struct TextOptions {
   double bad_share_max = 0;                                   // share of lines that may be bad; these are left out
   int threads = 0;                                            // threads that parse; 0: one for each core
   std::string_view bad_share_setting = "data.bad_share_max";  // the setting that allows more, for error texts
+  TableSettings table{};                                      // the columns
 };
 
-// Reads lines of text, plain or compressed with zstd, into memory. Adds to `notices` what a user should know. Throws
-// Error, with file and line, if there is no sample or if more lines than allowed are bad.
-Samples read_samples_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
-                          std::vector<std::string>& notices);
+// Reads the lines of text files, one file after the other, into memory. Adds to `notices` what a user should know.
+// Throws Error, with file and line, if there is no sample or if more lines than allowed are bad.
+Samples read_samples_text(std::span<std::filesystem::path const> files, Layout const& layout,
+                          TextOptions const& options, std::vector<std::string>& notices);
+inline Samples read_samples_text(std::filesystem::path const& file, Layout const& layout, TextOptions const& options,
+                                 std::vector<std::string>& notices) {
+  return read_samples_text(std::span(&file, 1), layout, options, notices);
+}
 
 // Maps a file that convert_samples() wrote. Throws Error if the file is of another kind, was cut or changed. Does not
 // check blocks.

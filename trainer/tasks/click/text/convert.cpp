@@ -41,7 +41,7 @@ Converted convert_samples(std::filesystem::path const& text, std::filesystem::pa
   check_layout(layout);
   SampleFileWriter writer(binary, layout);
   TextCounts const counts =
-      make_blocks_of_text(text, layout, options, done.notices,
+      make_blocks_of_text(std::span(&text, 1), layout, options, done.notices,
                           [&](std::vector<std::byte> const& block, std::uint64_t xxh3) { writer.add(block, xxh3); });
   done.samples = counts.samples;
   done.bad = counts.bad;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -13,6 +14,7 @@
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/text/text_chunks.hpp"
+#include "trainer/tasks/click/text/text_columns.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"
 
 namespace gpups::trainer {
@@ -85,32 +87,41 @@ struct Encoded {
 // Processes some chunks at a time: threads parse the chunks, then make the blocks.
 class Work {
  public:
-  Work(std::string path, Layout const& layout, int threads)
-      : path_(std::move(path)),
-        layout_(layout),
+  Work(Layout const& layout, int threads)
+      : layout_(layout),
         shape_(layout),
         arena_(threads),
-        chunks_(chunks_at_once()),
+        chunks_(2 * static_cast<std::size_t>(arena_.threads())),
         parsed_(chunks_.size()),
         bad_(chunks_.size()) {}
 
-  std::size_t chunks_at_once() const { return 2 * static_cast<std::size_t>(arena_.threads()); }
-
-  TextCounts run(TextChunks& text, TakeBlock take) {
-    while (true) {
+  // Reads a file. is_last: no file follows, so the last block may have fewer samples.
+  void run(std::filesystem::path const& path, TableSettings const& settings, bool is_last, TakeBlock take) {
+    path_ = path.string();
+    lines_ = {};
+    columns_.reset();
+    TextChunks text(path, chunks_.size());
+    for (bool ended = false; !ended;) {
       std::size_t count = 0;
       while (count < chunks_.size() && text.next(chunks_[count])) ++count;
+      if (!columns_) columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, settings, path_);
       parse(count);
-      bool const last = count < chunks_.size();
-      make_blocks(count, last, take);
-      if (last) return {.samples = samples_, .bad = lines_.bad};
+      ended = count < chunks_.size();
+      make_blocks(count, ended && is_last, take);
     }
+    bad_lines_ += lines_.bad;
   }
+  // Of the file that was read last.
   BadLines const& lines() const { return lines_; }
+  TextColumns const& columns() const { return *columns_; }
+  // Of all files.
+  TextCounts counts() const { return {.samples = samples_, .bad = bad_lines_}; }
 
  private:
   void parse(std::size_t count) {
     arena_.blocks(count, [&](std::size_t c) {
+      bad_[c] = {};
+      columns_->rewrite(chunks_[c], bad_[c]);
       parse_rows(layout_, chunks_[c].text, path_, chunks_[c].first_line, parsed_[c], bad_[c]);
       chunks_[c] = {};
     });
@@ -152,34 +163,38 @@ class Work {
   std::vector<TextChunk> chunks_;
   std::vector<SampleBatch> parsed_;
   std::vector<BadLines> bad_;
-  BadLines lines_;
+  BadLines lines_;  // of the file
+  std::optional<TextColumns> columns_;
+  std::uint64_t bad_lines_ = 0;
   SampleBatch rest_;  // samples after the last block
   std::uint64_t samples_ = 0;
 };
 
 }  // namespace
 
-TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
-                               std::vector<std::string>& notices, TakeBlock take) {
+TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Layout const& layout,
+                               TextOptions const& options, std::vector<std::string>& notices, TakeBlock take) {
   check_layout(layout);
-  Work work(path.string(), layout, options.threads);
-  TextChunks text(path, work.chunks_at_once());
-  TextCounts const counts = work.run(text, take);
-  std::string const line_is =
-      fmt::format("a label, {} and {}, separated by tabs", with_count(layout.numbers.size(), "number"),
-                  with_count(layout.categories.size(), "category"));
-  work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
-  GPUPS_REQUIRE(counts.samples > 0, "{} has no samples (there is nothing to learn from): check the file",
-                path.string());
-  return counts;
+  Work work(layout, options.threads);
+  for (auto const& path : files) {
+    std::uint64_t const before = work.counts().samples;
+    work.run(path, options.table, &path == &files.back(), take);
+    if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
+    std::string const line_is = fmt::format("a label, {} and {}, {}", with_count(layout.numbers.size(), "number"),
+                                            with_count(layout.categories.size(), "category"), work.columns().divided());
+    work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
+    GPUPS_REQUIRE(work.counts().samples > before, "{} has no samples (there is nothing to learn from): check the file",
+                  path.string());
+  }
+  return work.counts();
 }
 
-Samples read_samples_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
-                          std::vector<std::string>& notices) {
+Samples read_samples_text(std::span<std::filesystem::path const> files, Layout const& layout,
+                          TextOptions const& options, std::vector<std::string>& notices) {
   std::vector<std::vector<std::byte>> blocks;
   std::vector<std::uint64_t> digests;
   TextCounts const counts =
-      make_blocks_of_text(path, layout, options, notices, [&](std::vector<std::byte> block, std::uint64_t xxh3) {
+      make_blocks_of_text(files, layout, options, notices, [&](std::vector<std::byte> block, std::uint64_t xxh3) {
         blocks.push_back(std::move(block));
         digests.push_back(xxh3);
       });

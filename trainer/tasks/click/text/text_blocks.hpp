@@ -22,9 +22,9 @@ struct TextCounts {
 // Is called with a block and its kernels::checksum().
 using TakeBlock = kernels::FunctionRef<void(std::vector<std::byte> block, std::uint64_t xxh3)>;
 
-// Calls `take` with the blocks of the file's samples, in order. Takes memory for a few MiB of text for each thread. Has
+// Calls `take` with the blocks of the files' samples, in order. Takes memory for a few MiB of text for each thread. Has
 // the errors and notices of read_samples_text().
-TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
-                               std::vector<std::string>& notices, TakeBlock take);
+TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Layout const& layout,
+                               TextOptions const& options, std::vector<std::string>& notices, TakeBlock take);
 
 }  // namespace gpups::trainer

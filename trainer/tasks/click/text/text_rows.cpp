@@ -180,14 +180,19 @@ class RowParser {
 void parse_rows(Layout const& layout, std::string_view text, std::string_view path, std::uint64_t first_line,
                 SampleBatch& out, BadLines& bad) {
   GPUPS_ASSERT(text.empty() || text.ends_with('\n'));
-  bad = {};
   char const* const end = text.data() + text.size();
   RowParser parser(layout, end, out);
   std::string wrong;
-  for (char const* at = text.data(); at != end; ++bad.lines) {
+  std::uint64_t number = first_line;
+  for (char const* at = text.data(); at != end; ++number) {
+    if (*at == '\n' || (*at == '\r' && at[1] == '\n')) {
+      at += *at == '\n' ? 1 : 2;
+      continue;
+    }
+    ++bad.lines;
     at = parser.add_line(at, wrong);
     if (wrong.empty()) continue;
-    bad.add(fmt::format("{}:{}", path, first_line + bad.lines), wrong);
+    bad.add(fmt::format("{}:{}", path, number), wrong);
     wrong.clear();
   }
   parser.finish();

@@ -20,9 +20,9 @@ constexpr std::size_t kCellValuesMax = 65536;
 // Bytes after a text that the parser may read; their values have no effect.
 constexpr std::size_t kTextPadding = 16;
 
-// Replaces `out` by the samples of `text`, and `bad` by its bad lines. The text begins with line `first_line` of the
-// file `path`. REQUIRES: text is empty or ends with '\n', has no byte of 0, and
-// kTextPadding bytes after it can be read.
+// Replaces `out` by the samples of `text`, and adds its bad lines to `bad`. Skips empty lines. The text begins with
+// line `first_line` of the file `path`. REQUIRES: text is empty or ends with '\n', has no byte of 0, and kTextPadding
+// bytes after it can be read.
 void parse_rows(Layout const& layout, std::string_view text, std::string_view path, std::uint64_t first_line,
                 SampleBatch& out, BadLines& bad);
 

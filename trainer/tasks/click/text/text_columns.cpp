@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/click/text/text_columns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/table_division.hpp"
+#include "trainer/tasks/click/text/text_rows.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+std::string lower(std::string_view name) {
+  std::string text(name);
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// Whether a line has a number for each of its tabs, and begins with a label.
+bool is_usual(std::string_view line, Layout const& layout) {
+  auto const tabs = static_cast<std::size_t>(std::count(line.begin(), line.end(), '\t'));
+  return tabs + 1 == layout.columns() && is_number(line.substr(0, line.find('\t')));
+}
+
+}  // namespace
+
+TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, TableSettings const& settings,
+                         std::string_view path)
+    : path_(path), settings_(settings) {
+  TableKind kind{.columns = {}, .separator = "tabs"};
+  auto const lines = first_lines(first_chunk, settings, kind);
+  bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||
+                       !settings.columns.empty();
+  auto const usual = std::count_if(lines.begin(), lines.end(), [&](auto line) { return is_usual(line, layout); });
+  if (!any_set && (lines.empty() || is_usual(lines.front(), layout) || 2 * usual > std::ssize(lines))) return;
+
+  std::vector<std::string> names;
+  names.reserve(layout.columns());  // `columns` refers to them
+  std::vector<TableColumn> columns{{.is = "label", .headings = "label click clicked target y", .is_number = true}};
+  auto const add = [&](std::string const& name, bool is_number) {
+    names.push_back(lower(name));
+    columns.push_back({.is = name, .headings = names.back(), .is_number = is_number});
+  };
+  for (std::string const& name : layout.numbers) add(name, true);
+  for (CategoryField const& field : layout.categories) add(field.name, false);
+  kind.columns = columns;
+  table_ = find_layout(lines, settings, kind, path);
+}
+
+std::string TextColumns::append(std::string_view line, std::string& text) const {
+  TableFields fields;
+  if (std::string_view const wrong = divide(line, table_->separator, table_->quotes, fields); !wrong.empty())
+    return std::string(wrong);
+  std::size_t const size = fields.all.size();
+  std::size_t const least = *std::max_element(table_->columns.begin(), table_->columns.end()) + 1;
+  if (size > table_->fields_max) return fmt::format("has {}, not {}", with_count(size, "field"), table_->fields_max);
+  if (size < least) return fmt::format("has {}, and {} are needed", with_count(size, "field"), least);
+  for (std::size_t const place : table_->columns) {
+    std::string_view const field = fields.all[place];
+    if (field.find('\t') != field.npos) return "has a tab within a field";
+    text += field;
+    text += '\t';
+  }
+  text.back() = '\n';
+  return {};
+}
+
+void TextColumns::rewrite(TextChunk& chunk, BadLines& bad) const {
+  if (!table_) return;
+  std::string text;
+  text.reserve(chunk.text.size() + kTextPadding);
+  bool before_heading = chunk.first_line == 1 && table_->heading;
+  std::uint64_t number = chunk.first_line;
+  for (std::string_view rest = chunk.text; !rest.empty(); ++number) {
+    std::size_t const end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    bool const is_empty = line.find_first_not_of(" \t") == line.npos;
+    bool const is_comment =
+        settings_.comment != "auto" && !settings_.comment.empty() && line.starts_with(settings_.comment);
+    if (is_empty || is_comment || std::exchange(before_heading, false)) {
+      text += '\n';
+      continue;
+    }
+    std::size_t const before = text.size();
+    std::string const wrong = append(line, text);
+    if (wrong.empty()) continue;
+    text.resize(before);
+    text += '\n';
+    ++bad.lines;
+    bad.add(fmt::format("{}:{}", path_, number), wrong);
+  }
+  chunk.buffer = std::make_unique_for_overwrite<char[]>(text.size() + kTextPadding);
+  std::memcpy(chunk.buffer.get(), text.data(), text.size());
+  std::memset(chunk.buffer.get() + text.size(), 0, kTextPadding);
+  chunk.text = {chunk.buffer.get(), text.size()};
+}
+
+}  // namespace gpups::trainer
