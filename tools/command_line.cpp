@@ -95,11 +95,10 @@ void reject_unknown(CLI::App const& app) {
     for (std::string const& word : command->remaining()) {
       if (word.size() < 2 || word[0] != '-') continue;
       std::string const option = word.substr(0, word.find('='));
-      std::string const nearest = trainer::nearest_word(option, known);
-      bool const near = trainer::edit_distance(option, nearest) <= 3;
+      auto const close = trainer::close_word(option, known);
       throw Error(fmt::format("{} has no option {} (it would have no effect): {}", command->get_name(), option,
-                              near ? fmt::format("did you mean {}?", nearest)
-                                   : fmt::format("see gpu_train {} --help", command->get_name())));
+                              close ? fmt::format("did you mean {}?", *close)
+                                    : fmt::format("see gpu_train {} --help", command->get_name())));
     }
     for (std::string const& word : command->remaining()) {
       bool const is_setting = word.find('=') != std::string::npos;
@@ -136,8 +135,9 @@ void require_command(int argc, char** argv, std::vector<std::string> const& comm
   GPUPS_REQUIRE(!first.empty() && first[0] != '-', "no command was given ({}): write one of {} first, or --help",
                 first.empty() ? "there is nothing to do" : first + " is an option", fmt::join(commands, ", "));
   if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    throw Error(fmt::format("there is no command '{}' (the commands are {}): did you mean '{}'?", first,
-                            fmt::join(commands, ", "), trainer::nearest_word(first, commands)));
+    auto const close = trainer::close_word(first, commands);
+    throw Error(fmt::format("there is no command '{}' (the commands are {}): {}", first, fmt::join(commands, ", "),
+                            close ? fmt::format("did you mean '{}'?", *close) : "see gpu_train --help"));
   }
 }
 
@@ -241,8 +241,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
-                "--split is '{}' (metrics are computed for valid and test only): use one of them; did you mean '{}'?",
-                line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+                "--split is '{}' (metrics are computed for valid and test only): use one of them", line.split);
   trainer::model_format(line.format);  // throws Error if there is no such format
   GPUPS_REQUIRE(line.command != "doctor" || !line.config.empty() || line.overrides.empty(),
                 "{} has no effect without a configuration (only the machine is checked): give the configuration too",

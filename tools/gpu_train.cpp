@@ -24,7 +24,6 @@
 #include "trainer/accounts/stage_times.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/stop_signals.hpp"
-#include "trainer/input/line_reader.hpp"
 #include "trainer/report/report.hpp"
 #include "trainer/run/saved_run.hpp"
 #include "trainer/run/train.hpp"
@@ -103,20 +102,30 @@ void run_trials(tools::CommandLine const& line, void (*run)(tools::CommandLine c
   run(line);
 }
 
+void print_notices(std::vector<std::string> const& notices) {
+  for (std::string const& notice : notices) trainer::print_line(stderr, notice);
+}
+
+std::vector<trainer::QueriedName> named(tools::CommandLine const& line) {
+  std::vector<trainer::QueriedName> names;
+  for (std::string const& name : line.names) names.push_back({name});
+  return names;
+}
+
 void run_nearest(tools::CommandLine const& line) {
   require_one_process(line);
   trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
-  tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
+  std::vector<std::string> notices;
+  tools::print_result(trainer::nearest_in_run(run, named(line), line.count, notices));
+  print_notices(notices);
 }
 
 void run_recommend(tools::CommandLine const& line) {
   require_one_process(line);
-  std::vector<std::string> users = line.names;
-  if (!line.file.empty()) {
-    trainer::LineReader reader(line.file);
-    for (std::string_view user; reader.next(user);) users.emplace_back(user);
-  }
-  tools::print_result(trainer::recommend_in_run(line.run_folder, line.overrides, users, line.count));
+  auto const users = line.file.empty() ? named(line) : trainer::read_users(line.file);
+  std::vector<std::string> notices;
+  tools::print_result(trainer::recommend_in_run(line.run_folder, line.overrides, users, line.count, notices));
+  print_notices(notices);
 }
 
 void run_predict(tools::CommandLine const& line) {
@@ -130,7 +139,7 @@ void run_predict(tools::CommandLine const& line) {
     out.write(text);
   });
   out.finish();
-  for (std::string const& notice : notices) trainer::print_line(stderr, notice);
+  print_notices(notices);
 }
 
 void run_export(tools::CommandLine const& line) {
@@ -146,7 +155,7 @@ void run_report(tools::CommandLine const& line) {
 
 void run_convert(tools::Conversion const& what) {
   trainer::Converted const done = trainer::convert_samples(what.text, what.binary, what.layout, what.options);
-  for (std::string const& notice : done.notices) trainer::print_line(stderr, notice);
+  print_notices(done.notices);
   nlohmann::json const json = {
       {"samples", done.samples}, {"bad", done.bad}, {"bytes", done.bytes}, {"seconds", done.seconds}};
   tools::print_result(json.dump() + "\n");

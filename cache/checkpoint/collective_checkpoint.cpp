@@ -56,10 +56,20 @@ RankChecksums decode_checksums(std::string const& bytes) {
   return checksums;
 }
 
+// Returns whether a folder has a checkpoint, or files of one whose manifest was removed.
+bool has_checkpoint(fs::path const& folder) {
+  if (is_unfinished_checkpoint(folder)) return false;
+  auto const is_part = [](auto const& entry) {
+    return is_step_folder(entry.path()) || entry.path().filename() == "manifest.json";
+  };
+  return std::any_of(fs::directory_iterator(folder), {}, is_part);
+}
+
 // Creates a new folder for the files of a checkpoint, and returns its name.
 std::string make_step_folder(fs::path const& folder, Clock clock) {
   std::error_code error;
   fs::create_directories(folder, error);
+  if (!error && !has_checkpoint(folder)) mark_unfinished(folder);
   for (int attempt = 0; !error; ++attempt) {
     auto const name = fmt::format("step-{}{}", number(clock), attempt == 0 ? "" : fmt::format("-{}", attempt));
     if (fs::create_directory(folder / name, error)) return name;
@@ -216,8 +226,9 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
       return std::string();
     });
   } catch (...) {
-    std::error_code ignored;
-    if (first && !placed) fs::remove_all(files, ignored);
+    std::error_code error;
+    if (first && !placed) fs::remove_all(files, error);
+    if (first && !error) remove_unfinished_mark(folder);
     throw;
   }
   if (first) remove_other_steps(folder, manifest.folder);

@@ -144,8 +144,8 @@ std::string read_whole(std::filesystem::path const& path) {
   return contents;
 }
 
-void replace_whole(std::filesystem::path const& path, std::string const& contents) {
-  auto const beside = std::filesystem::path(path).concat(".new");
+void replace_whole(std::filesystem::path const& path, std::string const& contents, std::filesystem::path beside) {
+  if (beside.empty()) beside = std::filesystem::path(path).concat(".new");
   FileWriter writer(beside);
   writer.write(contents.data(), contents.size());
   writer.finish();

@@ -78,7 +78,8 @@ void sync_folder(std::filesystem::path const& folder);
 
 // Returns the contents of a file.
 std::string read_whole(std::filesystem::path const& path);
-// Replaces the contents of a file atomically: writes and flushes PATH.new, and renames it to PATH. Throws Error.
-void replace_whole(std::filesystem::path const& path, std::string const& contents);
+// Replaces the contents of a file atomically: writes and flushes `beside`, by default PATH.new, and renames it to PATH.
+// Throws Error.
+void replace_whole(std::filesystem::path const& path, std::string const& contents, std::filesystem::path beside = {});
 
 }  // namespace gpups::cache

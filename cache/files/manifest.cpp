@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gpups/files.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/update/update_rows.hpp"
 
@@ -14,6 +15,9 @@ constexpr int kFormatWithResiduals = 5;  // with residuals and mirrors; versions
 constexpr int kFormatWithPlacement = 6;  // with rows that are away from their homes
 constexpr int kFormatOfFloats = 2;       // without value_type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
+
+constexpr char kManifest[] = "manifest.json";
+constexpr char kUnfinished[] = "manifest.json.unfinished";  // until the first save is complete
 
 // Returns the name if it is a plain file name, so that it cannot lead out of the checkpoint's folder. Otherwise throws
 // Error.
@@ -83,7 +87,7 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
 }
 
 Manifest read_manifest(std::filesystem::path const& folder) {
-  auto const path = folder / "manifest.json";
+  auto const path = folder / kManifest;
   std::error_code none;  // a path that cannot be read counts as missing
   GPUPS_REQUIRE(
       std::filesystem::is_regular_file(path, none),
@@ -129,6 +133,16 @@ Manifest read_manifest(std::filesystem::path const& folder) {
   }
 }
 
+void mark_unfinished(std::filesystem::path const& folder) {
+  FileWriter(folder / kUnfinished).finish();
+  sync_folder(folder);
+}
+
+void remove_unfinished_mark(std::filesystem::path const& folder) {
+  std::error_code ignored;  // it says nothing about a folder without files
+  std::filesystem::remove(folder / kUnfinished, ignored);
+}
+
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
   int const format = !manifest.placement.empty()   ? kFormatWithPlacement
                      : !manifest.residuals.empty() ? kFormatWithResiduals
@@ -152,7 +166,19 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
   for (auto const& file : manifest.placement) json["placement"].emplace_back(to_json(file));
   json["blobs"] = nlohmann::json::array();
   for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
-  replace_whole(folder / "manifest.json", json.dump(1) + "\n");
+  std::error_code none;
+  bool const is_first = std::filesystem::exists(folder / kUnfinished, none);
+  replace_whole(folder / kManifest, json.dump(1) + "\n", folder / (is_first ? kUnfinished : "manifest.json.new"));
 }
 
 }  // namespace gpups::cache
+
+namespace gpups {
+
+bool is_unfinished_checkpoint(std::filesystem::path const& folder) {
+  std::error_code none;
+  return std::filesystem::exists(folder / cache::kUnfinished, none) &&
+         !std::filesystem::exists(folder / cache::kManifest, none);
+}
+
+}  // namespace gpups

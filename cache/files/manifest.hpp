@@ -50,6 +50,11 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
 
 // Reads folder/manifest.json. Throws Error if it is missing, invalid, or of another version.
 Manifest read_manifest(std::filesystem::path const& folder);
+// Marks a folder without a complete checkpoint, in which the first save begins. Until write_manifest() replaces the
+// mark by the manifest, in one step, the folder has none. Throws Error.
+void mark_unfinished(std::filesystem::path const& folder);
+// Removes the mark.
+void remove_unfinished_mark(std::filesystem::path const& folder);
 // Replaces folder/manifest.json atomically. Throws Error.
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest);
 

@@ -27,6 +27,10 @@ enum class ExportFormat { kNpy, kFlat };
 // Throws Error if `folder` has no checkpoint, or if a file is missing or changed.
 GPUPS_EXPORT std::vector<Blob> read_blobs(std::filesystem::path const& folder);
 
+// Returns whether the first save to a folder began and did not complete, as of a program that was killed: the folder
+// has no checkpoint, and never had one. The next save replaces its files.
+bool is_unfinished_checkpoint(std::filesystem::path const& folder);
+
 // Writes an array of the application, for example a dense layer, in the format of Store::export_rows(): PATH.npy, or
 // PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. values: in host memory. Throws
 // Error if the shape does not match the number of values, or if the array's file exists or cannot be written.

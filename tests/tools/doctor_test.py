@@ -59,6 +59,10 @@ class DoctorTest(unittest.TestCase):
             if not line.startswith("ok"):
                 self.assertRegex(line, r"^[a-z]+: .* \(.*\): ", "not in the form of errors")
         self.assertEqual(status != 0, "problem: " in out, out)
+        levels = [line[:line.index(":")] for line in out.splitlines()]
+        worst = max(levels, key=("ok", "warning", "problem").index)
+        self.assertEqual(levels[-1], worst, out)  # the last line is about all
+        self.assertIn("the checks have found", out.splitlines()[-1])
         return out
 
     def token(self, text=TOKEN, mode=0o600):
@@ -152,6 +156,7 @@ class InAJob(DoctorTest):
         outs, statuses, all_of_it = self.ranks(self.config, "--run", "out")
         self.assertEqual(statuses, [0, 0, 0], all_of_it)
         self.assertEqual(outs[1:], ["", ""])  # rank 0 prints for all
+        self.assertIn("the checks have found no problem", outs[0].splitlines()[-1])
         for word in ("ok: rank 0: gpups 0.", "ok: ranks 1-2: gpups 0.", "ok: rank 2: local rank 2 of 3",
                      "all ranks have access to the run's folder",
                      "from rank 0 to rank 1: ", "from rank 0 to rank 2: "):
@@ -178,6 +183,7 @@ class InAJob(DoctorTest):
         outs, statuses, all_of_it = self.ranks(configs=[self.config, self.config, "none.toml"])
         self.assertEqual(statuses, [2, 2, 2], all_of_it)
         self.assertIn("problem: rank 2: none.toml cannot be read", outs[0])
+        self.assertTrue(outs[0].splitlines()[-1].startswith("problem: the checks have found a problem"), outs[0])
 
     def test_reports_ranks_with_other_data(self):
         other = self.folder / "other"

@@ -62,6 +62,20 @@ class RecommendTest(unittest.TestCase):
         self.assertIn("recommend needs users", self.call("recommend", "out", status=2))
         self.assertIn("recommend needs users", self.call("recommend", "out", "u1", "--users", "x", status=2))
         self.assertIn("there is no user 'nobody'", self.call("recommend", "out", "nobody", status=2))
+        (self.folder / "users.txt").write_text("u4\n\nno one\nu8\nu99\nu98\nu97\n")
+        command = [PROGRAM, "recommend", "out", "--users", "users.txt", "--count", "3"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, self.call("recommend", "out", "u4", "u8", "--count", 3))
+        self.assertIn("left out 4 users of 6 that are not in the training data: users.txt:3 'no one', "
+                      "users.txt:5 'u99', users.txt:6 'u98', ...", done.stderr)
+        (self.folder / "users.txt").write_text("\nnobody\nno one\n")
+        self.assertIn("users.txt:2: there is no user 'nobody', nor any of the other 1",
+                      self.call("recommend", "out", "--users", "users.txt", status=2))
+        (self.folder / "users.txt").write_text("\n")
+        self.assertIn("has no users", self.call("recommend", "out", "--users", "users.txt", status=2))
+        self.assertEqual(self.call("nearest", "out", "i1", "iii", "--count", 2),
+                         self.call("nearest", "out", "i1", "--count", 2))
         self.assertIn("missing.txt", self.call("recommend", "out", "--users", "missing.txt", status=2))
 
 

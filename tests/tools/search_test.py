@@ -7,8 +7,10 @@ usage: search_test.py PROGRAM
 """
 import json
 import math
+import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -63,10 +65,10 @@ class SearchTest(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
         (self.folder / "ratings.txt").write_text(ratings())
 
-    def start(self, name, *options, concurrent=1, search=SEARCH):
+    def start(self, name, *options, concurrent=1, search=SEARCH, **more):
         (self.folder / "search.toml").write_text(CONFIG + search.format(concurrent=concurrent))
         return subprocess.Popen([PROGRAM, "search", "search.toml", "--run", name, *options], cwd=self.folder, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
     def wait_for(self, process, is_true):
         """Waits until a function returns true, or the process ends."""
@@ -164,6 +166,60 @@ class SearchTest(unittest.TestCase):
         self.assertTrue(failed)
         self.assertNotIn("failed", table[1])
         self.assertEqual(table[-len(failed):], failed)
+
+    def trials_of(self, process):
+        """Returns the ids of the processes of trials."""
+        return [int(number) for number in
+                pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+    def test_killed_trial_of_the_last_stage_runs_again(self):
+        longer = ("--set", "train.epochs=1800")
+        whole = self.finish("whole", *longer)
+        process = self.start("killed", *longer)
+        record = self.folder / "killed/search.jsonl"
+        last = []
+        def last_stage_runs():
+            last[:] = self.trials_of(process) if record.exists() and len(record.read_text().splitlines()) == 16 else []
+            return last
+        self.wait_for(process, last_stage_runs)
+        os.kill(last[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertIn("ended by signal 9", err.splitlines()[-1])
+        self.assertIn("--resume --run", err.splitlines()[-1])
+        table = out.splitlines()
+        self.assertEqual([line.split()[1] for line in table[1:4]], 3 * ["600"])
+        self.assertIn("failed with 1800 epochs: ended by signal 9", table[1])
+        self.assertIn("of those with 600 epochs, because no trial with 1800 has a result", table[-1])
+        self.assertIn("epochs = 1800", (self.folder / "killed/best.toml").read_text())
+        self.assertEqual(self.finish("killed", "--resume", *longer), whole)
+
+    def test_trials_run_again_after_a_full_disk(self):
+        """A limit on file sizes stands for a full disk: no checkpoint fits."""
+        search = SEARCH.replace("from = 2, to = 16", "from = 100, to = 160").replace("trials = 12", "trials = 3")
+        whole = self.finish("whole", search=search)
+        process = self.start("full", search=search,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+        _, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertIn("every trial failed", err.splitlines()[-1])
+        self.assertIn("free memory or space on the disk, and try them again with --resume", err.splitlines()[-1])
+        self.assertEqual(self.finish("full", "--resume", search=search), whole)
+
+    def test_diverged_trial_of_the_last_stage_is_not_the_best(self):
+        search = "[search]\ntrials = 3\nreduction = 3\n[search.settings]\nmodel.dim = [4, 8]\n"
+        self.finish("diverged", search=search)
+        record = self.folder / "diverged/search.jsonl"
+        *before, last = record.read_text().splitlines()
+        trial = json.loads(last)["trial"]
+        failed = {"trial": trial, "budget": 18, "error": "the gradient is not finite"}
+        record.write_text("\n".join([*before, json.dumps(failed)]) + "\n")
+        process = self.start("diverged", "--resume", search=search)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, err)
+        best = int(out[out.index("best: trial ") + 12:].split()[0])
+        self.assertNotEqual(best, trial)
+        self.assertIn("of those with 6 epochs", out.splitlines()[-1])
 
     def test_rejects_what_cannot_be_searched(self):
         def plan(lines, more=""):

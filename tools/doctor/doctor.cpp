@@ -31,12 +31,17 @@ int device_index(std::string const& device, int local_rank) {
   return local_rank % std::max(1, cuda_device_count());
 }
 
-// Prints the findings of one rank that is alone, or not connected to the others. Returns the exit status.
-int print_own(trainer::Findings const& findings, trainer::RendezvousFacts const& meeting) {
+// Prints the findings of one rank that is alone, or not connected to the others.
+void print_own(trainer::Findings const& findings, trainer::RendezvousFacts const& meeting) {
   std::string text, whose = meeting.launcher.empty() ? "" : fmt::format("rank {}", meeting.rank);
   for (Finding const& finding : findings) text += trainer::line_of(finding, whose) + "\n";
   print_result(text);
-  return trainer::has_problem(findings) ? 2 : 0;
+}
+
+// Prints the last line. Returns the exit status.
+int print_verdict(Finding::Level worst) {
+  print_result(trainer::line_of(trainer::verdict(worst)) + "\n");
+  return worst == Finding::Level::kProblem ? 2 : 0;
 }
 
 }  // namespace
@@ -54,18 +59,22 @@ int wait_doctor(CommandLine const& line) {
   facts.gpu = read_gpus(device_index(run.facts.device, local_rank));
 
   trainer::Findings findings = trainer::run_checks(facts);
-  if (facts.rendezvous.launcher.empty() || !trainer::can_join(facts)) return print_own(findings, facts.rendezvous);
-  bool const problem_before = facts.rendezvous.rank == 0 && trainer::has_problem(findings);
+  Finding::Level const before = trainer::worst_of(findings);
+  if (facts.rendezvous.launcher.empty() || !trainer::can_join(facts)) {
+    print_own(findings, facts.rendezvous);
+    return print_verdict(before);
+  }
   if (facts.rendezvous.rank == 0) {
     // Printed before joining the other ranks, which may never start.
     print_own(findings, facts.rendezvous);
     findings.clear();
   }
   try {
-    return wait_joint_checks(facts, findings, problem_before);
+    return wait_joint_checks(facts, findings, before);
   } catch (Error const& error) {
     findings.push_back(trainer::problem(error.what()));
-    return print_own(findings, facts.rendezvous);
+    print_own(findings, facts.rendezvous);
+    return print_verdict(Finding::Level::kProblem);
   }
 }
 

@@ -37,11 +37,10 @@ void measure(comm::ControlChannel& channel, Group const& group, std::string cons
   }
 }
 
-// Prints the findings of all ranks on rank 0. Returns the exit status, the same on all ranks. before: rank 0 has
-// printed a problem already.
-int report(comm::ControlChannel& channel, Findings const& mine, bool before) {
+// Prints the findings of all ranks on rank 0. Returns the exit status, the same on all ranks. worst: of what
+// rank 0 has printed already.
+int report(comm::ControlChannel& channel, Findings const& mine, trainer::Finding::Level worst) {
   auto const packed = channel.wait_gather_to_root(trainer::serialize(mine));
-  int status = before ? 2 : 0;
   if (channel.rank() == 0) {
     std::vector<Findings> all;
     std::string text;
@@ -51,16 +50,17 @@ int report(comm::ControlChannel& channel, Findings const& mine, bool before) {
     }
     for (trainer::SharedFinding const& shared : trainer::merged(all)) {
       text += trainer::line_of(shared.finding, ranks_text(shared.ranks)) + "\n";
-      if (shared.finding.level == trainer::Finding::Level::kProblem) status = 2;
+      worst = std::max(worst, shared.finding.level);
     }
-    print_result(text);
+    print_result(text + trainer::line_of(trainer::verdict(worst)) + "\n");
   }
-  return channel.wait_broadcast(fmt::to_string(status)) == "0" ? 0 : 2;
+  std::string const status = worst == trainer::Finding::Level::kProblem ? "2" : "0";
+  return channel.wait_broadcast(status) == "0" ? 0 : 2;
 }
 
 }  // namespace
 
-int wait_joint_checks(trainer::Facts facts, Findings mine, bool problem_before) {
+int wait_joint_checks(trainer::Facts facts, Findings mine, trainer::Finding::Level worst_before) {
   JoinOptions options;
   if (facts.run) {
     options.join_timeout_s = facts.run->join_timeout_s;
@@ -78,7 +78,7 @@ int wait_joint_checks(trainer::Facts facts, Findings mine, bool problem_before) 
   // Links are measured one after the other, so the last rank waits until all others are done.
   if (channel.rank() != 0) channel.set_timeout(timeout_s + 5.0 * group.size());
   measure(channel, group, facts.run ? facts.run->device : "", mine);
-  int const status = report(channel, mine, problem_before);
+  int const status = report(channel, mine, worst_before);
   group.impl().transport->leave();
   return status;
 }

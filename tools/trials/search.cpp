@@ -96,11 +96,26 @@ class Search {
                                               stages[r].budget, budget_.unit));
       if (!wait_stage(trials, stages[r].budget, data)) return false;
       auto const next = static_cast<std::size_t>(r + 1 < stages.size() ? stages[r + 1].trials : 1);
-      std::vector<std::int64_t> const best = trainer::best_trials(*record_, trials, stages[r].budget, next);
-      GPUPS_REQUIRE(!best.empty(), "every trial failed, the first with: {} (there is no result): correct {}",
-                    record_->find(trials.front(), stages[r].budget)->error, file_);
+      std::vector<std::int64_t> const all =
+          trainer::best_trials(*record_, trials, stages[r].budget, trials.size());  // with results, the best first
+      if (all.empty()) {
+        GPUPS_REQUIRE(r > 0, "every trial failed, the first with: {} (there is no result): {}",
+                      record_->find(trials.front(), stages[r].budget)->error,
+                      what_to_do(fmt::format("correct {}", file_)));
+        auto const may_succeed = [&](std::int64_t trial) {
+          TrialResult const* const failed = record_->find(trial, stages[r].budget);
+          return failed == nullptr || failed->of_environment;
+        };
+        auto const found = std::find_if(ranked_.begin(), ranked_.end(), may_succeed);
+        best_ = found == ranked_.end() ? ranked_.front() : *found;
+        return true;
+      }
+      ranked_ = all, reached_ = stages[r].budget;
+      std::vector<std::int64_t> const best(all.begin(),
+                                           all.begin() + static_cast<std::ptrdiff_t>(std::min(next, all.size())));
       for (std::int64_t const trial : trials) {
-        if (std::find(best.begin(), best.end(), trial) == best.end()) remove_checkpoints(trial);
+        bool const again = record_->find(trial, stages[r].budget)->of_environment;  // it continues where it was
+        if (!again && std::find(best.begin(), best.end(), trial) == best.end()) remove_checkpoints(trial);
       }
       trials = best;
     }
@@ -108,13 +123,30 @@ class Search {
     return true;
   }
 
+  // Throws Error if the last stage has no result because of the environment, and reports other trials that it ended.
+  void require_last_stage() const {
+    auto const failures = record_->failures_of_environment();
+    if (failures.empty()) return;
+    std::string const what =
+        fmt::format("{} ended by the machine, not by {} settings, the first with: {}",
+                    failures.size() == 1 ? "1 trial was" : fmt::format("{} trials were", failures.size()),
+                    failures.size() == 1 ? "its" : "their", failures.front());
+    GPUPS_REQUIRE(reached_ == budget_.full, "{} (no trial has {} {}): {}", what, budget_.full, budget_.unit,
+                  what_to_do(""));
+    trainer::print_line(stderr, fmt::format("{}; {}", what, what_to_do("")));
+  }
+
   // Writes the page and the configuration of the best trial. Returns the table.
   std::string finish() const {
     trainer::write_file(folder_ / "best.toml", trainer::resolved(config_of(settings_of(best_))));
     trainer::write_file(folder_ / "search.html",
                         trainer::search_page(plan_, *record_, budget_.unit, folder_.filename().string()));
+    std::string const reached = reached_ == budget_.full
+                                    ? ""
+                                    : fmt::format(" of those with {} {}, because no trial with {} has a result",
+                                                  reached_, budget_.unit, budget_.full);
     return trainer::search_table(plan_, *record_, budget_.unit) +
-           fmt::format("best: trial {}, run {}; its configuration is {}, the plot {}\n", best_,
+           fmt::format("best: trial {}{}, run {}; its configuration is {}, the plot {}\n", best_, reached,
                        folder_of(best_).string(), (folder_ / "best.toml").string(), (folder_ / "search.html").string());
   }
 
@@ -125,6 +157,12 @@ class Search {
   };
 
   fs::path folder_of(std::int64_t trial) const { return folder_ / "trials" / fmt::format("{:03}", trial); }
+
+  // Returns `otherwise`, or how the trials that the environment ended run again.
+  std::string what_to_do(std::string const& otherwise) const {
+    if (record_->failures_of_environment().empty()) return otherwise;
+    return fmt::format("free memory or space on the disk, and try them again with --resume --run {}", folder_.string());
+  }
 
   void remove_checkpoints(std::int64_t trial) const {
     std::error_code ignored;  // files that stay do no harm
@@ -208,7 +246,7 @@ class Search {
   // Records the result of a stage. Returns false if the trial was stopped before its end.
   bool add_result(std::int64_t trial, std::int64_t budget, TrialEnd const& end) {
     if (end.was_stopped) return false;
-    TrialResult result{.error = end.error};
+    TrialResult result{.error = end.error, .of_environment = end.of_environment};
     if (end.error.empty()) {
       auto const summary = nlohmann::json::parse(std::ifstream(folder_of(trial) / "summary.json"), nullptr, false);
       if (summary.is_object() && !summary.value("finished", true)) return false;
@@ -235,6 +273,8 @@ class Search {
   std::optional<SearchRecord> record_;  // after wait_run() has begun
   std::size_t threads_ = 0;             // of a trial; 0: its default
   int gpus_ = 0;
+  std::vector<std::int64_t> ranked_;  // the trials with results of the last stage that has some, the best first
+  std::int64_t reached_ = 0;          // the budget of that stage
   std::int64_t best_ = 0;
 };
 
@@ -263,6 +303,7 @@ void run_search(CommandLine const& line) {
     return;
   }
   print_result(search.finish());
+  search.require_last_stage();
 }
 
 }  // namespace gpups::tools

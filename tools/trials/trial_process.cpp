@@ -22,6 +22,18 @@
 namespace gpups::tools {
 namespace {
 
+// Returns whether an error of gpu_train is about memory, the disk or the limits of the system.
+bool is_of_environment(std::string const& error) {
+  for (int const reason : {ENOSPC, EDQUOT, EFBIG, EROFS, EIO, ESTALE, ENOMEM, EAGAIN, EMFILE, ENFILE}) {
+    if (error.find(std::strerror(reason)) != error.npos) return true;
+  }
+  // Those of the memory plan, of an arena, of the progress engine and of C++.
+  for (char const* words : {"out of memory", "no memory for", "bad_alloc"}) {
+    if (error.find(words) != error.npos) return true;
+  }
+  return false;
+}
+
 bool is_stop(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGUSR1; }
 
 }  // namespace
@@ -88,24 +100,29 @@ std::optional<TrialEnd> TrialProcess::ended() {
   pid_t const done = waitpid(process_, &status, WNOHANG);
   if (done != process_) return std::nullopt;
   process_ = -1;
-  return TrialEnd{.error = why(status), .was_stopped = WIFSIGNALED(status) && is_stop(WTERMSIG(status))};
+  return end_of(status);
 }
 
 void TrialProcess::stop() {
   if (process_ > 0) kill(process_, SIGTERM);
 }
 
-std::string TrialProcess::why(int status) const {
-  if (WIFSIGNALED(status)) return fmt::format("ended by signal {}; see {}", WTERMSIG(status), log_.string());
-  if (WEXITSTATUS(status) == 0) return "";
+TrialEnd TrialProcess::end_of(int status) const {
+  if (WIFSIGNALED(status)) {
+    return {.error = fmt::format("ended by signal {}; see {}", WTERMSIG(status), log_.string()),
+            .was_stopped = is_stop(WTERMSIG(status)),
+            .of_environment = true};
+  }
+  if (WEXITSTATUS(status) == 0) return {};
   constexpr char kError[] = "gpu_train: error: ";
-  std::string last = fmt::format("exit status {}; see {}", WEXITSTATUS(status), log_.string());
+  TrialEnd end{.error = fmt::format("exit status {}; see {}", WEXITSTATUS(status), log_.string())};
   std::ifstream lines(log_);
   lines.seekg(static_cast<std::streamoff>(log_begin_));
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(kError)) last = line.substr(std::strlen(kError));
+    if (line.starts_with(kError)) end.error = line.substr(std::strlen(kError));
   }
-  return last;
+  end.of_environment = is_of_environment(end.error);
+  return end;
 }
 
 }  // namespace gpups::tools

@@ -16,8 +16,9 @@ namespace gpups::tools {
 
 // How a trial ended.
 struct TrialEnd {
-  std::string error;         // why it failed, or empty
-  bool was_stopped = false;  // by a signal that asks a process to end
+  std::string error;            // why it failed, or empty
+  bool was_stopped = false;     // by a signal that asks a process to end
+  bool of_environment = false;  // it was killed, or lacked memory or space on the disk: it may succeed another time
 };
 
 // Waits until the process that used a run's folder has released it, for a few seconds, and removes what an interrupted
@@ -44,7 +45,7 @@ class TrialProcess {
   void stop();
 
  private:
-  std::string why(int status) const;
+  TrialEnd end_of(int status) const;
 
   pid_t process_ = -1;
   std::filesystem::path log_;

@@ -35,11 +35,18 @@ void write_folder(fs::path const& folder, std::function<void(fs::path const&)> c
 }
 
 void write_file(fs::path const& path, std::string const& bytes) {
-  std::ofstream out(path, std::ios::binary);
+  fs::path const beside = fs::path(path).concat(".new");
+  std::ofstream out(beside, std::ios::binary);
   out << bytes;
   out.close();
-  GPUPS_REQUIRE(out.good(), "{} cannot be written ({}): free some disk space, or choose another folder", path.string(),
-                std::strerror(errno));
+  std::error_code error;
+  std::string why = std::strerror(errno);
+  if (out.good()) fs::rename(beside, path, error);
+  if (out.good() && !error) return;
+  if (error) why = error.message();
+  fs::remove(beside, error);
+  throw Error(
+      fmt::format("{} cannot be written ({}): free some disk space, or choose another folder", path.string(), why));
 }
 
 }  // namespace gpups::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates a folder atomically: it exists with all of its files, or not at all.
+// Creates folders and files atomically: they exist whole, or not at all.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,8 @@ namespace gpups::trainer {
 void write_folder(std::filesystem::path const& folder,
                   std::function<void(std::filesystem::path const& beside)> const& write);
 
-// Writes `bytes` to a file. Throws Error if that fails.
+// Writes `bytes` to a file, or replaces it: writes PATH.new and renames it, so that no incomplete file is left. Throws
+// Error if that fails.
 void write_file(std::filesystem::path const& path, std::string const& bytes);
 
 }  // namespace gpups::trainer

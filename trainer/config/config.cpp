@@ -6,7 +6,6 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -18,9 +17,11 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
+#include "trainer/base/finite_number.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
 #include "trainer/config/known_keys.hpp"
+#include "trainer/config/parse_toml.hpp"
 #include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
@@ -91,9 +92,11 @@ std::string checked(Field const& field, std::string value, Origin const& origin)
     return std::find(choices.begin(), choices.end(), value) != choices.end();
   };
   if (!field.choices.empty() && !has(field.choices) && !has(field.hidden_choices)) {
-    throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}; did you mean \"{}\"?", origin.text,
-                            field.name(), value, fmt::join(field.choices, ", "),
-                            choice_for(value, field.choices).value_or(nearest_word(value, field.choices))));
+    auto meant = choice_for(value, field.choices);
+    if (!meant) meant = close_word(value, field.choices);
+    throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}{}", origin.text, field.name(), value,
+                            fmt::join(field.choices, ", "),
+                            meant ? fmt::format("; did you mean \"{}\"?", *meant) : ""));
   }
   if (!field.path || value.empty()) return value;
   std::error_code error;
@@ -222,7 +225,7 @@ void reject_unquoted(TaskKinds kinds, std::string const& text, std::uint32_t num
 
 toml::table parsed(TaskKinds kinds, std::string const& text, std::string const& name) {
   try {
-    return toml::parse(text, name);
+    return parse_toml(text, name);
   } catch (toml::parse_error const& error) {
     reject_unquoted(kinds, text, error.source().begin.line, name);
     throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
@@ -239,12 +242,9 @@ Given read_file(Config& config, KnownKeys const& keys, toml::table const& table,
     std::string const section_name(section.str());
     if (section_name == "search" || section_name == "bench") continue;  // of other commands; see trainer/trials
     GPUPS_REQUIRE(node.is_table(),
-                  "{}: '{}' is outside of a section (every key belongs to a section): move it below [{}]", at.text,
-                  section_name, nearest_word(section_name, keys.sections()));
-    auto const names = keys.sections();
-    GPUPS_REQUIRE(std::find(names.begin(), names.end(), section_name) != names.end(),
-                  "{}: there is no section [{}] (it would have no effect): did you mean [{}]?", at.text, section_name,
-                  nearest_word(section_name, names));
+                  "{}: '{}' is outside of a section (every key belongs to a section): move it below {}", at.text,
+                  section_name, keys.sections_with(section_name));
+    keys.require_section(section_name, at);
     for (auto const& [key, value] : *node.as_table()) {
       Origin const origin{fmt::format("{}:{}", name, key.source().begin.line), folder};
       Field const* const field = keys.find(section_name, std::string(key.str()), origin);
@@ -281,14 +281,12 @@ ParsedOverride split(SettingOverride const& override_) {
 void set(Config& config, Field const& field, ParsedOverride const& given) {
   std::string const& value = given.value;
   bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
-  double number = 0;
-  auto const [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  bool const is_number = error == std::errc() && stop == value.data() + value.size();
+  auto const number = finite_number(value);
   if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
     return set(config, field, toml::value<std::string>(value), given.origin);
   }
-  if (std::holds_alternative<double*>(field.pointer(config)) && is_number) {
-    return set(config, field, toml::value<double>(number), given.origin);  // .3 and 3. are valid here, not in TOML
+  if (std::holds_alternative<double*>(field.pointer(config)) && number) {
+    return set(config, field, toml::value<double>(*number), given.origin);  // .3 and 3. are valid here, not in TOML
   }
   toml::table parsed;
   try {

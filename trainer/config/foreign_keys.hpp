@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
 
 namespace gpups::trainer {
 
@@ -18,7 +18,8 @@ struct ForeignKey {
   std::string_view there, here;
 };
 
-// LibKGE, DGL-KE, PyKEEN, Surprise, implicit, gensim, word2vec, FuxiCTR, RecBole and Keras; in small letters, without
+// LibKGE, DGL-KE, PyKEEN, Surprise, implicit, gensim, word2vec, FuxiCTR, RecBole, Keras, scikit-learn and
+// pandas; in small letters, without
 // '_' and '-'.
 inline constexpr ForeignKey kForeignKeys[] = {
     {"1vsall", "model.sampling = \"all\""},
@@ -26,23 +27,36 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"batch", "train.batch_size"},
     {"bias", "model.biases"},
     {"biased", "model.biases"},
+    {"colnames", "data.columns"},
+    {"columnnames", "data.columns"},
+    {"commentchar", "data.comment"},
     {"createinversetriples", "model.reciprocal"},
+    {"datadir", "data.folder"},
+    {"datapath", "data.folder"},
+    {"delim", "data.separator"},
+    {"delimiter", "data.separator"},
     {"dimension", "model.dim"},
     {"dimensions", "model.dim"},
-    {"earlystopping", "train.patience"},
     {"earlystoppatience", "train.patience"},
+    {"earlystopping", "train.patience"},
     {"embeddingdim", "model.dim"},
     {"embeddingsize", "model.dim"},
     {"embsize", "model.dim"},
     {"evalstep", "train.validate_every"},
     {"factors", "model.dim"},
+    {"fieldseparator", "data.separator"},
     {"gamma", "model.margin"},
+    {"gpu", "run.device"},
+    {"hasheader", "data.heading"},
+    {"header", "data.heading"},
+    {"headers", "data.heading"},
     {"hiddendim", "model.dim"},
     {"inverse", "model.reciprocal"},
     {"inverserelations", "model.reciprocal"},
     {"iterations", "train.epochs"},
     {"kvsall", "model.sampling = \"kvsall\""},
     {"labelsmoothing", "model.label_smoothing"},
+    {"learningrateinit", "optimizer.learning_rate"},
     {"lr", "optimizer.learning_rate"},
     {"lrall", "optimizer.learning_rate"},
     {"lrschedule", "optimizer.schedule"},
@@ -55,23 +69,42 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"negsamplesize", "model.negatives"},
     {"nepochs", "train.epochs"},
     {"nfactors", "model.dim"},
+    {"njobs", "run.threads"},
+    {"nthreads", "run.threads"},
     {"numepochs", "train.epochs"},
     {"numfactors", "model.dim"},
     {"numnegatives", "model.negatives"},
     {"numnegs", "model.negatives"},
     {"numnegsperpos", "model.negatives"},
+    {"numthreads", "run.threads"},
     {"numwalks", "model.walks"},
+    {"numworkers", "run.threads"},
+    {"optimizer", "optimizer.kind"},
+    {"outputdir", "run.folder"},
+    {"randomseed", "train.seed"},
+    {"randomstate", "train.seed"},
     {"reciprocalrelations", "model.reciprocal"},
     {"regall", "optimizer.l2"},
     {"regularization", "optimizer.l2"},
     {"regularizationcoef", "model.n3"},
     {"regularizeweight", "model.n3"},
     {"sample", "model.subsample"},
+    {"savedir", "run.folder"},
+    {"sep", "data.separator"},
     {"size", "model.dim"},
+    {"skipheader", "data.heading"},
+    {"skiprows", "data.heading"},
+    {"testfile", "data.test"},
+    {"testsize", "data.test_share"},
+    {"trainfile", "data.train"},
+    {"usecols", "data.columns"},
     {"validevery", "train.validate_every"},
+    {"validfile", "data.valid"},
     {"vectorsize", "model.dim"},
     {"walknumber", "model.walks"},
+    {"wd", "optimizer.l2"},
     {"weightdecay", "optimizer.l2"},
+    {"workers", "run.threads"},
 };
 
 // The same for values.
@@ -86,15 +119,6 @@ inline constexpr ForeignKey kForeignValues[] = {
     {"nssa", "self_adversarial"},
     {"selfadversarial", "self_adversarial"},
 };
-
-// Returns a name in small letters, without '_' and '-'.
-inline std::string bare_name(std::string_view name) {
-  std::string bare;
-  for (char letter : name) {
-    if (letter != '_' && letter != '-') bare += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return bare;
-}
 
 // Returns the one of `choices` that means the same as another project's value, or nothing.
 inline std::optional<std::string> choice_for(std::string_view value, std::vector<std::string> const& choices) {

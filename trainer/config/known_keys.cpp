@@ -27,33 +27,55 @@ std::vector<std::string> KnownKeys::sections() const {
   return names;
 }
 
+void KnownKeys::require_section(std::string const& section, Origin const& origin) const {
+  auto const names = sections();
+  if (std::find(names.begin(), names.end(), section) != names.end()) return;
+  auto const close = close_word(section, names);
+  throw Error(fmt::format(
+      "{}: there is no section [{}] (it would have no effect): {}", origin.text, section,
+      close ? fmt::format("did you mean [{}]?", *close) : fmt::format("the sections are {}", fmt::join(names, ", "))));
+}
+
 Field const* KnownKeys::find(std::string const& section, std::string const& key, Origin const& origin) const {
   GPUPS_REQUIRE(section != "search" && section != "bench",
                 "{}: [{}] is not of a run (a run would not use it): set it in the file", origin.text, section);
   for (Field const& field : fields_) {
     if (field.section == section && field.key == key) return &field;
   }
-  std::vector<std::string> keys;
-  std::string elsewhere;  // a section with such a key
+  std::vector<std::string> keys, own;  // of the section: of all kinds, of this kind
+  std::string elsewhere;               // a section with such a key
   bool of_others = false;
   each([&](Field const& field) {
-    if (field.section == section) keys.emplace_back(field.key);
+    if (field.section == section && std::find(keys.begin(), keys.end(), field.key) == keys.end()) {
+      keys.emplace_back(field.key);
+    }
     if (field.key != key) return;
     if (elsewhere.empty()) elsewhere = field.section;
     of_others = of_others || field.section == section;
   });
   if (of_others) return nullptr;
-  GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
-                origin.text, section, nearest_word(section, sections()));
+  require_section(section, origin);
   if (elsewhere.empty()) throw_if_foreign(section, key, origin.text);
-  std::string const nearest = nearest_word(key, keys);
-  constexpr std::size_t kTypos = 2;
-  if (!elsewhere.empty() && edit_distance(key, nearest) > kTypos) {
-    throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
-                            origin.text, key, section, elsewhere));
+  for (Field const& field : fields_) {
+    if (field.section == section) own.emplace_back(field.key);
   }
-  throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?", origin.text,
-                          key, section, nearest));
+  auto const close = close_word(key, keys);
+  std::string const what =
+      close               ? fmt::format("did you mean '{}'?", *close)
+      : elsewhere.empty() ? fmt::format("the keys of [{}] are {}", section, fmt::join(own.empty() ? keys : own, ", "))
+                          : fmt::format("it is a key of [{}]", elsewhere);
+  throw Error(
+      fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): {}", origin.text, key, section, what));
+}
+
+std::string KnownKeys::sections_with(std::string const& key) const {
+  std::vector<std::string> found;
+  each([&](Field const& field) {
+    std::string const name = fmt::format("[{}]", field.section);
+    if (field.key == key && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  });
+  if (!found.empty()) return fmt::format("{}", fmt::join(found, " or "));
+  return fmt::format("one of [{}]", fmt::join(sections(), "], ["));
 }
 
 std::string KnownKeys::readers_with(std::string const& section, std::string const& key) const {

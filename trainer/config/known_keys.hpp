@@ -28,7 +28,12 @@ class KnownKeys {
   std::vector<Field> const& fields() const { return fields_; }
   // Returns the names of the sections of all kinds.
   std::vector<std::string> sections() const;
-  // Returns a field, or null if only other kinds have it. Throws Error, with the most similar key, if no kind has it.
+  // Throws Error if no kind has a section, with the section that may have been meant, or all of them.
+  void require_section(std::string const& section, Origin const& origin) const;
+  // Returns the sections that have a key, as in "[data] or [dense]", or all sections.
+  std::string sections_with(std::string const& key) const;
+  // Returns a field, or null if only other kinds have it. Throws Error if no kind has it, with the key that may have
+  // been meant, or those of the section.
   Field const* find(std::string const& section, std::string const& key, Origin const& origin) const;
   // Returns the readers with which a key of other kinds has an effect, as in: "text" or "edges".
   std::string readers_with(std::string const& section, std::string const& key) const;

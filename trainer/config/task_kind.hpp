@@ -19,6 +19,7 @@
 
 #include "trainer/config/config.hpp"
 #include "trainer/config/fields.hpp"
+#include "trainer/input/dictionary.hpp"
 
 namespace gpups::trainer {
 
@@ -82,9 +83,10 @@ class TaskKind {
     return false;
   }
   // Returns text: for each user, a line with the name and a line for each of the `count` items with the largest scores.
-  // Returns nothing if the kind has no users and items. Throws Error if training has not seen such a user.
-  virtual std::optional<std::string> recommend(SavedModel const&, std::vector<std::string> const& /*users*/,
-                                               std::size_t /*count*/) const {
+  // Users that training has not seen are left out, and a notice says so. Returns nothing if the kind has no users and
+  // items. Throws Error if training has seen none of the users.
+  virtual std::optional<std::string> recommend(SavedModel const&, std::vector<QueriedName> const& /*users*/,
+                                               std::size_t /*count*/, std::vector<std::string>& /*notices*/) const {
     return std::nullopt;
   }
 };

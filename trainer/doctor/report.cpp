@@ -36,9 +36,23 @@ std::vector<SharedFinding> merged(std::vector<Findings> const& findings) {
   return all;
 }
 
-bool has_problem(Findings const& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](Finding const& finding) { return finding.level == Finding::Level::kProblem; });
+Finding verdict(Finding::Level worst) {
+  switch (worst) {
+    case Finding::Level::kProblem:
+      return problem("the checks have found a problem (a run would fail): correct what the lines above say");
+    case Finding::Level::kWarning:
+      return warning(
+          "the checks have found no problem, but see the warnings above (a run may be slow, or fail in some "
+          "cases): correct them if it does");
+    case Finding::Level::kOk:
+      break;
+  }
+  return ok("the checks have found no problem");
+}
+
+Finding::Level worst_of(Findings const& findings, Finding::Level before) {
+  for (Finding const& finding : findings) before = std::max(before, finding.level);
+  return before;
 }
 
 std::string serialize(Findings const& findings) {

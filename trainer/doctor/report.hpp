@@ -20,8 +20,10 @@ struct SharedFinding {
 // Merges equal findings, in the order of their first occurrence. findings: of each rank.
 std::vector<SharedFinding> merged(std::vector<Findings> const& findings);
 
-// Returns whether a finding has level kProblem.
-bool has_problem(Findings const& findings);
+// Returns what the findings of all ranks say together, for the last line. worst: their highest level.
+Finding verdict(Finding::Level worst);
+// Returns the highest level of the findings, or `before` if that is higher.
+Finding::Level worst_of(Findings const& findings, Finding::Level before = Finding::Level::kOk);
 
 // Converts findings to text that can be sent to another rank, and back. deserialize() throws Error for invalid text.
 std::string serialize(Findings const& findings);

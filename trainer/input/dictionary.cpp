@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/edit_distance.hpp"
+#include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
 
@@ -58,6 +62,51 @@ std::size_t Dictionary::place_of(Key key) const {
 void Dictionary::grow() {
   slots_.assign(slots_.size() * 2, 0);
   for (std::uint32_t i = 0; i < keys_.size(); ++i) slots_[place_of(keys_[i])] = i + 1;
+}
+
+namespace {
+
+// Throws Error for a name that is not among the trained ones.
+[[noreturn]] void throw_unknown(Dictionary const& names, QueriedName const& query, std::size_t queries) {
+  std::string const where = query.position.empty() ? "" : query.position + ": ";
+  std::string const others = queries == 1 ? "" : fmt::format(", nor any of the other {}", queries - 1);
+  GPUPS_REQUIRE(!names.find(query.name),
+                "{}the {} '{}' is not in the training data{} (its row has not been trained, so it means nothing): give "
+                "another name",
+                where, names.kind(), query.name, others);
+  std::optional<std::string> close;
+  std::size_t least = 0;
+  for (std::uint32_t n = 0; n < names.size(); ++n) {
+    std::size_t const distance = edit_distance(query.name, names.name(n));
+    if ((!close || distance < least) && is_close(query.name, names.name(n))) close = names.name(n), least = distance;
+  }
+  throw Error(fmt::format("{}there is no {} '{}'{} (only names in the data have rows): {}", where, names.kind(),
+                          query.name, others,
+                          close ? fmt::format("did you mean '{}'?", *close) : "give a name that the data has"));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t trained,
+                                        std::vector<QueriedName> const& queries, std::vector<std::string>& notices) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::uint32_t> numbers;
+  std::vector<QueriedName const*> unknown;
+  for (QueriedName const& query : queries) {
+    auto const found = names.find(query.name);
+    found&&* found < trained ? numbers.push_back(*found) : unknown.push_back(&query);
+  }
+  if (unknown.empty()) return numbers;
+  if (numbers.empty()) throw_unknown(names, *unknown.front(), queries.size());
+  std::string listed;
+  for (std::size_t i = 0; i < std::min(kListed, unknown.size()); ++i) {
+    listed += fmt::format("{}{}{}'{}'", i == 0 ? "" : ", ", unknown[i]->position,
+                          unknown[i]->position.empty() ? "" : " ", unknown[i]->name);
+  }
+  notices.push_back(fmt::format("left out {} of {} that {} not in the training data: {}{}",
+                                with_count(unknown.size(), names.kind()), queries.size(),
+                                unknown.size() == 1 ? "is" : "are", listed, unknown.size() > kListed ? ", ..." : ""));
+  return numbers;
 }
 
 std::string names_and_keys(Dictionary const& names, std::vector<Key> const& keys) {

@@ -55,6 +55,17 @@ class Dictionary {
   std::vector<std::uint32_t> slots_;  // open addressing: number + 1; 0: free
 };
 
+// A name that a user asks about.
+struct QueriedName {
+  std::string name;
+  std::string position{};  // "users.txt:7", or empty if it is an argument
+};
+
+// Returns the numbers of those names that are among the first `trained` ones, in order. Adds a notice of the others.
+// Throws Error if there are no such names; the error suggests a similar name.
+std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t trained,
+                                        std::vector<QueriedName> const& queries, std::vector<std::string>& notices);
+
 // Returns a line for each name: its key, a tab and the name. keys: by number.
 std::string names_and_keys(Dictionary const& names, std::vector<Key> const& keys);
 

@@ -155,17 +155,17 @@ bool is_zstd(std::string_view begin) {
   return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a skippable frame
 }
 
-// Leaves out a byte order mark at the start of a text.
+// Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines.
 class WithoutMark : public TextSource {
  public:
-  WithoutMark(std::unique_ptr<TextSource> text, std::string const& path) : text_(std::move(text)) {
+  WithoutMark(std::unique_ptr<TextSource> text, std::string path) : text_(std::move(text)), path_(std::move(path)) {
     size_ = text_->read(begin_, sizeof begin_);
     std::string_view const begin(begin_, size_);
     for (std::string_view mark : {std::string_view("\xFF\xFE"), std::string_view("\xFE\xFF")}) {
       GPUPS_REQUIRE(!begin.starts_with(mark),
                     "{} is text in UTF-16 (names are read as UTF-8): convert it, for example with iconv -f UTF-16 -t "
                     "UTF-8",
-                    path);
+                    path_);
     }
     if (begin == kByteOrderMark) used_ = size_;
   }
@@ -173,13 +173,26 @@ class WithoutMark : public TextSource {
     std::size_t const kept = std::min(size_ - used_, bytes);
     std::memcpy(to, begin_ + used_, kept);
     used_ += kept;
-    return kept + text_->read(to + kept, bytes - kept);
+    std::size_t const got = kept + text_->read(to + kept, bytes - kept);
+    if (!std::exchange(any_read_, true)) require_lines({to, got});
+    return got;
   }
 
  private:
+  // Throws Error if the first block of a text has ends of lines, and all of them are "\r".
+  void require_lines(std::string_view text) const {
+    std::size_t const end = text.find('\r');
+    GPUPS_REQUIRE(end == text.npos || end + 1 == text.size() || text.find('\n') != text.npos,
+                  "{} has lines that end with CR, without LF, as on old Macs (it would be read as one line): convert "
+                  "it, for example with tr '\\r' '\\n'",
+                  path_);
+  }
+
   std::unique_ptr<TextSource> text_;
+  std::string path_;
   char begin_[3] = {};
   std::size_t size_ = 0, used_ = 0;
+  bool any_read_ = false;
 };
 
 // Formats that are not read, by their first bytes.

@@ -2,8 +2,9 @@
 // The format of a placement trace: the distinct keys of the batches of a rank. A rank writes one file,
 // placement_trace/rank-R.trace in the folder of the run:
 //
-//   TraceFileHeader | description, as JSON | TraceRecord | parts of a step | TraceRecord | parts of a step | ...
+//   TraceFileHeader | description, as JSON | TraceRecord | parts of a step | ... | TraceRecord of the end
 //
+// The record of the end says how many steps there are. It is missing if the run was killed or the file was cut.
 // A part is the number of its table, the number of its keys and its keys in ascending order, as differences to the key
 // before. All of these numbers are varints: 7 bits per byte, lowest bits first; the last byte is below 128.
 #pragma once
@@ -22,7 +23,7 @@ namespace gpups::trainer {
 static_assert(std::endian::native == std::endian::little, "numbers in the file are little-endian");
 
 constexpr char kTraceMagic[8] = {'g', 'p', 'u', 't', 'r', 'a', 'c', 'e'};
-constexpr std::uint32_t kTraceVersion = 2;
+constexpr std::uint32_t kTraceVersion = 3;
 
 // The first bytes of a file.
 struct TraceFileHeader {
@@ -34,10 +35,12 @@ struct TraceFileHeader {
 };
 static_assert(sizeof(TraceFileHeader) == 32);
 
-// What precedes the parts of a step.
+constexpr std::int64_t kTraceEnd = -1;
+
+// What precedes the parts of a step, or ends the file.
 struct TraceRecord {
-  std::int64_t step = 0;
-  std::uint64_t bytes = 0;  // of the parts
+  std::int64_t step = 0;    // kTraceEnd: the end
+  std::uint64_t bytes = 0;  // of the parts; of the end: the number of steps
   std::uint64_t parts_xxh3 = 0;
   std::uint64_t xxh3 = 0;  // of the fields above
 };

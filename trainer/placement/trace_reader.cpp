@@ -12,6 +12,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
+#include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -21,11 +22,14 @@ namespace fs = std::filesystem;
 // The bytes of a file that are not read yet.
 class TraceBytes {
  public:
-  explicit TraceBytes(fs::path const& path) : file_(path, std::ios::binary) {
-    GPUPS_REQUIRE(file_.good(),
-                  "it cannot be read (a trace has a file for each rank): give the folder of a run with "
+  explicit TraceBytes(fs::path const& path) {
+    std::error_code none;
+    std::ifstream file;
+    if (fs::is_regular_file(path, none)) file.open(path, std::ios::binary);  // opening a FIFO would wait
+    GPUPS_REQUIRE(file.is_open(),
+                  "it cannot be read (a trace has a regular file for each rank): give the folder of a run with "
                   "placement.trace_steps");
-    bytes_.assign(std::istreambuf_iterator<char>(file_), {});
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
   }
   // Returns the next bytes, or nothing if the file has fewer.
   std::optional<std::string> take(std::uint64_t bytes) {
@@ -42,7 +46,6 @@ class TraceBytes {
   }
 
  private:
-  std::ifstream file_;
   std::string bytes_;
   std::size_t position_ = 0;
 };
@@ -69,16 +72,29 @@ std::string description_of(TraceBytes& file, int rank) {
   return *std::move(text);
 }
 
+[[noreturn]] void throw_cut(std::size_t steps) {
+  throw Error(
+      fmt::format("it ends after {} without the mark of its end (the run was killed or still writes, or the file was "
+                  "cut, so a replay would be of fewer steps): record the trace again",
+                  with_count(steps, "whole step")));
+}
+
 RankTrace read_rank(fs::path const& path, int of_rank) {
   TraceBytes file(path);
   RankTrace rank{.description = description_of(file, of_rank), .steps = {}};
   auto const description = TraceDescription::from_json(rank.description);
-  while (auto const record = file.take<TraceRecord>()) {
-    auto const step = description.first_step + static_cast<std::int64_t>(rank.steps.size());
-    GPUPS_REQUIRE(record->xxh3 == kernels::checksum(&*record, offsetof(TraceRecord, xxh3)) && record->step == step,
-                  "the record of step {} is damaged (the file was changed): record the trace again", step);
+  while (true) {
+    auto const count = rank.steps.size();
+    auto const step = description.first_step + static_cast<std::int64_t>(count);
+    auto const record = file.take<TraceRecord>();
+    if (!record) throw_cut(count);
+    bool const ends = record->step == kTraceEnd && record->bytes == count;
+    GPUPS_REQUIRE(
+        record->xxh3 == kernels::checksum(&*record, offsetof(TraceRecord, xxh3)) && (ends || record->step == step),
+        "the record of step {} is damaged (the file was changed): record the trace again", step);
+    if (ends) break;
     auto const bytes = file.take(record->bytes);
-    if (!bytes) break;
+    if (!bytes) throw_cut(count);
     GPUPS_REQUIRE(kernels::checksum(bytes->data(), bytes->size()) == record->parts_xxh3,
                   "the keys of step {} have a wrong checksum (the file was changed): record the trace again", step);
     rank.steps.push_back(decode_traced_parts(*bytes, description.tables.size()));
@@ -107,13 +123,10 @@ PlacementTrace read_placement_trace(fs::path const& folder) {
                   "{} and {} are of different runs (their steps do not belong together): record the trace again",
                   trace_file(here, 0).string(), path.string());
   }
-  std::size_t steps = ranks[0].steps.size();
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    steps = std::min(steps, ranks[rank].steps.size());
-    GPUPS_REQUIRE(steps > 0,
-                  "{} has no complete step (the run was stopped, or the file was cut): record the trace again",
-                  trace_file(here, static_cast<int>(rank)).string());
-  }
+  // A rank of a run that a signal stopped may have prepared more steps than others.
+  auto const fewer = [](RankTrace const& a, RankTrace const& b) { return a.steps.size() < b.steps.size(); };
+  std::size_t const steps = std::min_element(ranks.begin(), ranks.end(), fewer)->steps.size();
+  GPUPS_REQUIRE(steps > 0, "{} has no step (the run was stopped before): record the trace again", here.string());
   trace.steps.resize(steps);
   for (auto& rank : ranks) {
     for (std::size_t s = 0; s < steps; ++s) trace.steps[s].push_back(std::move(rank.steps[s]));

@@ -14,9 +14,9 @@ struct PlacementTrace {
   std::vector<std::vector<std::vector<TracedPart>>> steps;  // steps[s][r]: the batch of rank r in step first_step + s
 };
 
-// Reads the steps that the files of all ranks have. A file may end within a step, as after a run that was killed; then
-// the step is left out. folder: of the run, or its placement_trace. Throws Error with the file and the reason if a file
-// is missing or was changed, or if the files are of different runs.
+// Reads the files of all ranks. folder: of the run, or its placement_trace. Throws Error with the file and the reason
+// if a file is missing, is not regular, was changed or cut, or has no end, as after a run that was killed; or if the
+// files are of different runs.
 PlacementTrace read_placement_trace(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

@@ -28,6 +28,7 @@ TraceDescription describe_trace(Store const& store, std::size_t tables, TrainCon
 TraceWriter::TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDescription const& description,
                          std::int64_t steps)
     : path_(trace_file(folder, static_cast<int>(number(rank)))),
+      first_step_(description.first_step),
       next_(Clock{description.first_step}),
       end_(next_ + steps) {
   std::error_code error;
@@ -69,12 +70,24 @@ void TraceWriter::wait_add(Stream& stream, Clock step, PreparedBatch const& batc
     std::sort(part.keys.begin(), part.keys.end());
     encode_traced_part(part, bytes_);
   }
-  TraceRecord record{
-      .step = number(step), .bytes = bytes_.size(), .parts_xxh3 = kernels::checksum(bytes_.data(), bytes_.size())};
-  record.xxh3 = kernels::checksum(&record, offsetof(TraceRecord, xxh3));
-  file_.write(reinterpret_cast<char const*>(&record), sizeof record);
+  add_record(
+      {.step = number(step), .bytes = bytes_.size(), .parts_xxh3 = kernels::checksum(bytes_.data(), bytes_.size())});
   file_ << bytes_ << std::flush;
   require_written();
+  if (next_ == end_) finish();
+}
+
+void TraceWriter::finish() {
+  if (finished_) return;
+  finished_ = true;
+  add_record({.step = kTraceEnd, .bytes = static_cast<std::uint64_t>(number(next_) - first_step_)});
+  file_ << std::flush;
+  require_written();
+}
+
+void TraceWriter::add_record(TraceRecord record) {
+  record.xxh3 = kernels::checksum(&record, offsetof(TraceRecord, xxh3));
+  file_.write(reinterpret_cast<char const*>(&record), sizeof record);
 }
 
 }  // namespace gpups::trainer

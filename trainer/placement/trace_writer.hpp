@@ -23,17 +23,22 @@ class TraceWriter {
   // Throws Error if that fails.
   TraceWriter(std::filesystem::path const& folder, Rank rank, TraceDescription const& description, std::int64_t steps);
 
-  // Appends a step, unless it is after the last one to record. The file has it when the function returns, so a trace
-  // remains valid if the run is killed. batch: of this step; empty if this rank has no samples. Waits for `stream`.
-  // Throws Error if the file cannot be written.
+  // Appends a step, unless it is after the last one to record, and the end after the last one. batch: of this step;
+  // empty if this rank has no samples. Waits for `stream`. Throws Error if the file cannot be written.
   void wait_add(Stream& stream, Clock step, PreparedBatch const& batch);
 
+  // Appends the end, if the run ends before the last step to record. Throws Error as wait_add().
+  void finish();
+
  private:
+  void add_record(TraceRecord record);
   void require_written() const;
 
   std::filesystem::path path_;
   std::ofstream file_;
+  std::int64_t first_step_;
   Clock next_, end_;
+  bool finished_ = false;
   std::string bytes_;  // of a step
 };
 

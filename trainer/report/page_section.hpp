@@ -58,6 +58,7 @@ inline constexpr TrafficKindStyle kTrafficKinds[] = {{"gradients", "gradients", 
 
 PageSection loss_section(RunView const& view);
 PageSection speed_section(RunView const& view);
+// REQUIRES, for those below: the run has several ranks.
 PageSection bytes_section(RunView const& view);
 PageSection pairs_section(RunView const& view);
 PageSection owners_section(RunView const& view);

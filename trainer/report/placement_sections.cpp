@@ -90,7 +90,6 @@ std::string homes_curves(RunView const& view, HomeEstimate const& estimate) {
 
 // Returns why there is no comparison with rows at their homes; empty if there is one.
 std::string why_no_comparison(RunView const& view, bool has_estimate) {
-  if (view.run.ranks() == 1) return "There is one rank, so every row is at its home.";
   bool const at_home =
       view.total.of("moved_rows") == 0 && view.total.of("remote_keys") == view.total.of("remote_home_keys");
   if (at_home) return "All rows were at their homes, so there is nothing to compare.";
@@ -157,9 +156,7 @@ PageSection owners_section(RunView const& view) {
     for (double const one : rows) all += one;
   }
   std::string body;
-  if (view.run.ranks() == 1) {
-    body = no_plot("", "There is one rank, which owns all rows.");
-  } else if (all == 0) {
+  if (all == 0) {
     body = no_plot("", "No rank owns a row yet.");
   } else {
     body = owners_sentence(owned.back()) + owners_plot(view, owned);

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
+#include "trainer/base/atomic_folder.hpp"
 #include "trainer/report/page_section.hpp"
 #include "trainer/report/svg.hpp"
 
@@ -23,13 +23,17 @@ constexpr std::string_view kBeginning =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta name=\"generator\" content=\"gpu_train report\">\n";
 
-// Throws Error if the file exists and is not such a page.
+// Throws Error if the file exists and is not such a page, or the beginning of one.
 void require_replaceable(fs::path const& file) {
   if (!fs::exists(file)) return;
   std::string beginning(kBeginning.size(), ' ');
-  std::ifstream(file, std::ios::binary).read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  if (fs::is_regular_file(file)) {
+    std::ifstream in(file, std::ios::binary);
+    in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    beginning.resize(static_cast<std::size_t>(in.gcount()));
+  }
   GPUPS_REQUIRE(
-      beginning == kBeginning,
+      kBeginning.starts_with(beginning),
       "{} exists and was not written by gpu_train report (it would be lost): choose another file, or remove it",
       file.string());
 }
@@ -58,10 +62,12 @@ std::string page_of(RunRecord const& run) {
       "{}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} - gpups</title>\n"
       "<style>{}</style>\n</head>\n<body>\n<header>\n<h1>Run {}</h1>\n{}</header>\n<main>\n",
       kBeginning, name, kPageStyle, name, overview(view));
-  for (auto const make :
-       {loss_section, bytes_section, homes_section, owners_section, pairs_section, hot_rows_section, speed_section}) {
-    page += html_of(make(view));
+  std::vector<PageSection (*)(RunView const&)> sections{loss_section};
+  if (run.ranks() > 1) {  // one rank sends nothing, and owns all rows
+    sections.insert(sections.end(), {bytes_section, homes_section, owners_section, pairs_section, hot_rows_section});
   }
+  sections.push_back(speed_section);
+  for (auto const make : sections) page += html_of(make(view));
   return page + "</main>\n</body>\n</html>\n";
 }
 
@@ -80,10 +86,7 @@ fs::path write_report(fs::path const& folder, fs::path const& file) {
   fs::path const out_path = file.empty() ? folder / "report.html" : file;
   std::string const page = page_of_folder(folder);
   require_replaceable(out_path);
-  std::ofstream out(out_path, std::ios::binary);
-  out << page;
-  out.close();
-  GPUPS_REQUIRE(out.good(), "{} cannot be written ({}): choose another file", out_path.string(), std::strerror(errno));
+  write_file(fs::weakly_canonical(out_path), page);  // a link stays one
   return out_path;
 }
 

@@ -100,15 +100,12 @@ std::string heat_maps(nlohmann::json const& pairs, std::size_t ranks) {
 }  // namespace
 
 PageSection bytes_section(RunView const& view) {
-  std::string const one_rank = "There is one rank, so nothing is sent.";
   return {
       "bytes", "What ranks send",
       "Each column is the mean of the steps that it covers, over all ranks together; gradients and refreshes are sent "
       "for rows of other ranks, moves pass a row to another rank, and late keys are those that were announced after "
       "the round that should have carried them.",
-      view.run.ranks() == 1 ? no_plot("Bytes per step, by kind", one_rank)
-
-                            : lookups_sentence(view) + bytes_plot(view) + moved_rows(view) + late_keys(view)};
+      lookups_sentence(view) + bytes_plot(view) + moved_rows(view) + late_keys(view)};
 }
 
 PageSection pairs_section(RunView const& view) {
@@ -118,9 +115,7 @@ PageSection pairs_section(RunView const& view) {
                       ""};
   auto const pairs = view.run.last("pairs");
   std::size_t const ranks = view.run.ranks();
-  if (ranks == 1) {
-    section.body = no_plot("", "There is one rank, so nothing is sent.");
-  } else if (pairs.is_array() && !pairs.empty()) {
+  if (pairs.is_array() && !pairs.empty()) {
     section.body = heat_maps(pairs, ranks);
   } else if (view.run.summary.is_object()) {
     section.body = no_plot("", "With more than 128 ranks, summary.json has no traffic of pairs.");

@@ -11,6 +11,7 @@
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/config/task_kind.hpp"
 #include "trainer/input/dictionary.hpp"
+#include "trainer/input/line_reader.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/step/session.hpp"
 #include "trainer/tasks/common/nearest.hpp"
@@ -36,7 +37,8 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
   return session.task->wait_evaluate(stream, session.store, split);
 }
 
-std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
+std::string nearest_in_run(SavedRun const& run, std::vector<QueriedName> const& names, std::size_t count,
+                           std::vector<std::string>& notices) {
   NamedRows const named = run.data->named_rows();
   GPUPS_REQUIRE(named.names != nullptr,
                 "{} has no entities, words, nodes or items (nearest needs names): give the folder of a run on a "
@@ -44,14 +46,7 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
                 run.folder.string());
   Dictionary const& entities = *named.names;
   std::size_t const seen = named.seen;
-  std::vector<std::uint32_t> queries;
-  for (std::string const& name : names) {
-    queries.push_back(find_entity(entities, name));
-    GPUPS_REQUIRE(queries.back() < seen,
-                  "the {} '{}' is not in the training data (its row has not been trained, so its neighbours mean "
-                  "nothing): give another name",
-                  entities.kind(), name);
-  }
+  std::vector<std::uint32_t> const queries = find_trained(entities, seen, names, notices);
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
@@ -62,9 +57,9 @@ std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& 
   MatrixView<float const> const on_host(host.data(), rows.rows(), rows.columns(), rows.stride());
 
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += names[i] + "\n";
-    for (Neighbour const& n : nearest(on_host, queries[i], count)) {
+  for (std::uint32_t const query : queries) {
+    text += fmt::format("{}\n", entities.name(query));
+    for (Neighbour const& n : nearest(on_host, query, count)) {
       text += fmt::format("  {:.3f}  {}\n", n.cosine, entities.name(n.entity));
     }
   }
@@ -81,8 +76,8 @@ ModelFormat model_format(std::string_view name) {
     if (name == known) return format;
     names.emplace_back(known);
   }
-  throw Error(fmt::format("--format is '{}' (it is not a format of export): use {}; did you mean '{}'?", name,
-                          fmt::join(names, ", "), nearest_word(std::string(name), names)));
+  throw Error(
+      fmt::format("--format is '{}' (it is not a format of export): {}", name, suggestion(name, names, "use one of")));
 }
 
 void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
@@ -110,12 +105,23 @@ void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> 
 }
 
 std::string recommend_in_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
-                             std::vector<std::string> const& users, std::size_t count, TaskKinds kinds) {
+                             std::vector<QueriedName> const& users, std::size_t count,
+                             std::vector<std::string>& notices, TaskKinds kinds) {
   SavedModel const model = open_model(run, overrides, kinds);
-  std::optional<std::string> const text = model.saved.config.task.kind->recommend(model, users, count);
+  std::optional<std::string> const text = model.saved.config.task.kind->recommend(model, users, count, notices);
   GPUPS_REQUIRE(text, "{} has no users and items (recommend needs both): give the folder of a run on interactions",
                 run.string());
   return *text;
+}
+
+std::vector<QueriedName> read_users(std::filesystem::path const& file) {
+  std::vector<QueriedName> users;
+  LineReader reader(file);
+  for (std::string_view user; reader.next(user);) {
+    if (!user.empty()) users.push_back({std::string(user), reader.position()});
+  }
+  GPUPS_REQUIRE(!users.empty(), "{} has no users (each line is one): check the file", file.string());
+  return users;
 }
 
 }  // namespace gpups::trainer

@@ -39,9 +39,11 @@ SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverri
 // Evaluates a split, "valid" or "test", with the model of the checkpoint. Blocks. Collective.
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);
 
-// Returns text: for each name, a line with the name and a line for each of its `count` nearest neighbours. Throws Error
-// if the run has no entities, or none with such a name.
-std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count);
+// Returns text: for each name, a line with the name and a line for each of its `count` nearest neighbours. Names
+// that training has not seen are left out, and a notice says so. Throws Error if the run has no entities, or training
+// has seen none of the names.
+std::string nearest_in_run(SavedRun const& run, std::vector<QueriedName> const& names, std::size_t count,
+                           std::vector<std::string>& notices);
 
 // Returns the format with a name: npy, flat, word2vec or word2vec-binary. Throws Error for another name.
 ModelFormat model_format(std::string_view name);
@@ -61,9 +63,12 @@ void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> 
                  std::function<void(std::span<float const>)> const& take, TaskKinds kinds = task_kinds());
 
 // Returns text: for each user, a line with the name and a line for each of the `count` items with the largest scores,
-// without those that the user chose in training. Throws Error if the run has no interactions, or training has not seen
-// such a user.
+// without those that the user chose in training. Users that training has not seen are left out, and a notice says so.
+// Throws Error if the run has no interactions, or training has seen none of the users.
 std::string recommend_in_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
-                             std::vector<std::string> const& users, std::size_t count, TaskKinds kinds = task_kinds());
+                             std::vector<QueriedName> const& users, std::size_t count,
+                             std::vector<std::string>& notices, TaskKinds kinds = task_kinds());
+// Reads the users of recommend_in_run(), one in each line. Skips empty lines.
+std::vector<QueriedName> read_users(std::filesystem::path const& file);
 
 }  // namespace gpups::trainer

@@ -50,6 +50,8 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
   reject_checkpoint_without_manifest(options.folder);
+  std::vector<std::filesystem::path> unfinished;
+  if (number(group.rank()) == 0) unfinished = remove_unfinished_checkpoints(options.folder);
   std::optional<SavedModel> const latest = latest_checkpoint(options.folder, config_.task.kinds);
   bool const exists = latest.has_value();
   GPUPS_REQUIRE(options.resume || !exists,
@@ -83,6 +85,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
 
   auto const say_what_was_read = [&] {
     for (std::string const& notice : data_.notices()) progress_.print(notice);
+    for (auto const& checkpoint : unfinished) {
+      progress_.print(fmt::format("the first save to {} did not complete: its files are removed{}", checkpoint.string(),
+                                  exists ? "" : ", and training begins again"));
+    }
     if (!lost_best.empty()) progress_.print(lost_best);
     progress_.print(data_.summary());
     if (end_ < config_.task.kind->least_steps(config_) && config_.train.steps == 0) {
@@ -196,6 +202,7 @@ void Training::wait_train() {
   for (bool on = !stopped_; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
   store().wait_applied();
   watch_.stop();
+  if (trace_) trace_->finish();
 }
 
 // Returns the next step at which no batch may be prepared: the end, or the end of an epoch if rows expire.
@@ -241,7 +248,7 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
                     .epoch = static_cast<double>(steps) / static_cast<double>(steps_per_epoch_),
                     .speed = static_cast<double>(config_.train.batch_size) * unit.per_sample / std::max(pace, 1e-9),
                     .speed_unit = unit.name,
-                    .loss = loss_,
+                    .loss = state_.loss,
                     .seconds_left = pace * static_cast<double>(end_ - steps)},
                    watch_.seconds());
   if (epoch_ended) wait_expire();
@@ -267,13 +274,13 @@ void Training::wait_report() {
   Stats const stats = store().stats();
   Totals const totals = wait_totals(store(), since_report_, stats);
   since_report_ = {};
-  loss_ = totals.interval.loss_mean();
+  state_.loss = totals.interval.loss_mean();
   state_.samples += totals.interval.samples;
   nlohmann::json const pairs = store().ranks() <= kPairsRanksMax ? wait_pairs(store(), stats) : nlohmann::json();
   if (!folder_) return;
   nlohmann::json line{{"step", state_.clock},
                       {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
-                      {"loss", *loss_},
+                      {"loss", *state_.loss},
                       {"train_seconds", seconds_before_ + watch_.seconds()}};
   line.update(speeds(totals.interval.samples_per_s()));
   line.update(accounts_of(stats, totals));
@@ -315,7 +322,7 @@ void Training::wait_validate() {
   best.validations_since = better ? 0 : best.validations_since + 1;
   patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
   progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
-                              loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
+                              state_.loss ? fmt::format(", loss {:.4f}", *state_.loss) : ""));
   if (patience_over_)
     progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});

@@ -85,7 +85,6 @@ class Training {
   StageTimes stages_;
 
   IntervalStats since_report_;
-  std::optional<double> loss_;   // of the last report
   double seconds_before_ = 0;    // training time before the resume
   double seconds_of_process_;    // time of this process before the constructor
   double seconds_reported_ = 0;  // training time at the last report

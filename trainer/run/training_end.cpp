@@ -92,7 +92,7 @@ nlohmann::json Training::wait_summary() {
   }
   auto const sums = explain_sums(totals.traffic_report);
   if (!sums.empty()) summary["allreduces"] = sums;
-  if (loss_) summary["loss"] = *loss_;
+  if (state_.loss) summary["loss"] = *state_.loss;
   if (progressive_) summary["progressive"] = progressive_->json;
   if (valid_) {
     summary["valid"] = valid_->json;

@@ -11,12 +11,26 @@
 #include <system_error>
 #include <utility>
 
+#include "gpups/files.hpp"
 #include "kernels/base/check.hpp"
+#include "trainer/base/atomic_folder.hpp"
 #include "trainer/saved/run_folder_lock.hpp"
 
 namespace gpups::trainer {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Removes the files of a checkpoint, except its manifest.
+void remove_steps(fs::path const& checkpoint) {
+  std::error_code ignored;  // there is no such folder; the next save removes files that stay
+  for (auto const& entry : fs::directory_iterator(checkpoint, ignored)) {
+    if (entry.path().filename().string().starts_with("step-")) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
 
 void remove_incomplete_line(fs::path const& file) {
   std::ifstream in(file, std::ios::binary);
@@ -46,7 +60,7 @@ RunFolder::FileId RunFolder::metrics_id() const {
 
 void RunFolder::write_config(std::string const& resolved) {
   try {
-    write_whole("config.toml", kConfigMark + resolved);
+    write_file(path_ / "config.toml", kConfigMark + resolved);
   } catch (...) {
     std::error_code ignored;
     // RunFolderLock would take a metrics.jsonl without config.toml for a file of the user.
@@ -71,7 +85,7 @@ void RunFolder::add_metrics(nlohmann::json const& line) {
 
 void RunFolder::write_summary(nlohmann::json const& summary) {
   require_there();
-  write_whole("summary.json", summary.dump(2) + "\n");
+  write_file(path_ / "summary.json", summary.dump(2) + "\n");
 }
 
 bool RunFolder::has_result_of(std::int64_t steps) const {
@@ -81,46 +95,36 @@ bool RunFolder::has_result_of(std::int64_t steps) const {
          summary.value("steps", nlohmann::json()) == steps;
 }
 
-void RunFolder::write_whole(std::string const& name, std::string const& text) {
-  fs::path const file = path_ / name, beside = path_ / (name + ".new");
-  std::ofstream out(beside, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code error;
-  std::string why = std::strerror(errno);
-  if (out.good()) fs::rename(beside, file, error);
-  if (out.good() && !error) return;
-  if (error) why = error.message();
-  fs::remove(beside, error);
-  throw Error(
-      fmt::format("{} cannot be written ({}): free some disk space, or choose another run.folder", file.string(), why));
-}
-
 bool is_checkpoint(fs::path const& folder) { return fs::exists(folder / "manifest.json"); }
 
 void reject_checkpoint_without_manifest(fs::path const& folder) {
   for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
-    if (is_checkpoint(folder / name)) continue;
+    if (is_checkpoint(folder / name) || is_unfinished_checkpoint(folder / name)) continue;
     std::error_code none;  // set if there is no checkpoint folder
     for (auto const& entry : fs::directory_iterator(folder / name, none)) {
       GPUPS_REQUIRE(
           !entry.path().filename().string().starts_with("step-"),
-          "{} contains files of a checkpoint, but {} has no manifest.json (the first save was interrupted, or "
-          "the manifest was removed; the next save would delete these files): restore the manifest, or move "
-          "{} away to start a new run",
+          "{} contains files of a checkpoint, but {} has no manifest.json, which was removed (the next save would "
+          "delete these files): restore the manifest, or move {} away to start a new run",
           entry.path().string(), entry.path().parent_path().string(), entry.path().string());
     }
   }
 }
 
+std::vector<fs::path> remove_unfinished_checkpoints(fs::path const& folder) {
+  std::vector<fs::path> removed;
+  for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
+    if (!is_unfinished_checkpoint(folder / name)) continue;
+    remove_steps(folder / name);
+    removed.push_back(folder / name);
+  }
+  return removed;
+}
+
 void remove_incomplete_checkpoints(fs::path const& folder) {
   if (!has_config_mark(folder / "config.toml")) return;
   for (char const* name : {kLastCheckpoint, kBestCheckpoint}) {
-    if (is_checkpoint(folder / name)) continue;
-    std::error_code none;  // set if there is no checkpoint folder
-    for (auto const& entry : fs::directory_iterator(folder / name, none)) {
-      if (entry.path().filename().string().starts_with("step-")) fs::remove_all(entry.path());
-    }
+    if (!is_checkpoint(folder / name)) remove_steps(folder / name);
   }
 }
 

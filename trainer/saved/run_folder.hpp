@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace gpups::trainer {
 
@@ -30,8 +31,6 @@ class RunFolder {
   bool has_result_of(std::int64_t steps) const;
 
  private:
-  void write_whole(std::string const& name, std::string const& text);
-
   struct FileId {
     std::uint64_t device = 0, inode = 0;  // 0, 0: no file
     bool operator==(FileId const&) const = default;
@@ -51,9 +50,13 @@ inline constexpr char kBestCheckpoint[] = "best";  // of the best validation, wi
 // Returns whether `folder` is a complete checkpoint. An interrupted first save leaves none.
 bool is_checkpoint(std::filesystem::path const& folder);
 
-// Throws Error if a run's folder has files of a checkpoint without a manifest, because the next save would delete them.
+// Throws Error if a run's folder has files of a checkpoint whose manifest was removed, because the next save would
+// delete them.
 void reject_checkpoint_without_manifest(std::filesystem::path const& folder);
-// Removes such files from the folder of a run, whose first save was interrupted. REQUIRES: the folder is locked.
+// Removes the files of first saves that did not complete. Returns the folders of these checkpoints. REQUIRES: the
+// folder is locked.
+std::vector<std::filesystem::path> remove_unfinished_checkpoints(std::filesystem::path const& folder);
+// Removes all files of checkpoints without a manifest. REQUIRES: the folder is locked.
 void remove_incomplete_checkpoints(std::filesystem::path const& folder);
 
 // Removes the end of a line that a process could not write whole, because it was killed or the disk was full.

@@ -23,6 +23,7 @@ std::string const& blob(std::span<Blob const> blobs, std::string const& name, st
 }  // namespace
 
 std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
+  nlohmann::json const loss = c.loss ? nlohmann::json(*c.loss) : nlohmann::json();
   // The digest has 64 bits and is written as text, because numbers in JSON are exact up to 2^53 only.
   nlohmann::json const json{{"clock", c.clock},
                             {"microbatches", c.microbatches},
@@ -36,6 +37,7 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
                             {"validations_since_best", c.best.validations_since},
                             {"train_seconds", c.train_seconds},
                             {"samples", c.samples},
+                            {"loss", loss},
                             {"validation_due", c.validation_due}};
   return {{kConfigBlob, resolved(config)}, {kStateBlob, json.dump()}};
 }
@@ -58,6 +60,7 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
                    .train_seconds = json.at("train_seconds"),
                    .samples = json.at("samples"),
                    .validation_due = json.value("validation_due", false)};
+    if (json.contains("loss") && json.at("loss").is_number()) saved.state.loss = json.at("loss").get<double>();
   } catch (std::exception const& error) {
     throw Error(
         fmt::format("the trainer state of the checkpoint in {} cannot be read ({}; another version of gpu_train "

@@ -1,11 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/step/task.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "kernels/base/check.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/config/task_kind.hpp"
 
 namespace gpups::trainer {
 
-std::unique_ptr<Data const> read_data(Config const& config) { return config.task.kind->read(config); }
+namespace {
+
+namespace fs = std::filesystem;
+
+// Throws Error if a file of held-out samples is missing, and those of training are not. key: that names it.
+void require_held_out(Config const& config, std::string const& file, std::string_view key) {
+  std::error_code unknown;
+  fs::path const folder = config.data.folder, path = folder / file;
+  auto const is_pattern = [](std::string const& name) { return name.find_first_of("*?") != name.npos; };
+  if (file.empty() || is_pattern(file) || fs::exists(path, unknown)) return;
+  if (!is_pattern(config.data.train) && !fs::exists(folder / config.data.train, unknown)) return;
+  throw Error(
+      fmt::format("{} does not exist ({} names it, and need not): check the path, or set {} = \"\" to have no "
+                  "such samples",
+                  path.string(), key, key));
+}
+
+}  // namespace
+
+std::unique_ptr<Data const> read_data(Config const& config) {
+  if (is_used(config, "data.valid")) require_held_out(config, config.data.valid, "data.valid");
+  if (is_used(config, "data.test")) require_held_out(config, config.data.test, "data.test");
+  return config.task.kind->read(config);
+}
 
 std::shared_ptr<Placement const> Data::placement(Config const& config, std::uint32_t microbatches) const {
   if (config.placement.initial != "graph") return nullptr;

@@ -73,8 +73,8 @@ BenchPlan load_bench_plan(std::filesystem::path const& file) {
   for (auto const& [key, node] : *section) {
     std::string const name(key.str());
     GPUPS_REQUIRE(std::find(keys.begin(), keys.end(), name) != keys.end(),
-                  "{}: there is no key '{}' in [bench] (it would have no effect): did you mean '{}'?", in.at(node),
-                  name, nearest_word(name, keys));
+                  "{}: there is no key '{}' in [bench] (it would have no effect): {}", in.at(node), name,
+                  suggestion(name, keys, "its keys are"));
   }
   for (char const* key : {"data", "metrics"}) {
     GPUPS_REQUIRE(section->contains(key), "{}: bench.{} is missing (a benchmark needs it): add it", in.at(*section),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <vector>
 
@@ -25,12 +26,20 @@ std::string settings_text(SearchPlan const& plan, std::int64_t trial) {
   return settings.empty() ? "as in the file" : fmt::format("{}", fmt::join(settings, "  "));
 }
 
-std::vector<TrialRow> rows_of(SearchPlan const& plan, SearchRecord const& record) {
+std::vector<TrialRow> rows_of(SearchPlan const& plan, SearchRecord const& record, std::string const& unit) {
   std::vector<TrialRow> rows;
   for (std::int64_t trial = 0; trial < plan.trials; ++trial) {
     auto const results = record.of(trial);
     if (results.empty()) continue;
-    auto const& [budget, last] = *results.rbegin();
+    std::int64_t budget = results.rbegin()->first;
+    TrialResult last = results.rbegin()->second;
+    if (last.has_failed() && results.size() > 1) {
+      std::string const failed = fmt::format("; failed with {} {}: {}", budget, unit, last.error);
+      auto const before = std::prev(results.end(), 2);
+      budget = before->first;
+      last = before->second;
+      last.text += failed;
+    }
     rows.push_back({trial, budget, last, settings_text(plan, trial)});
   }
   std::stable_sort(rows.begin(), rows.end(), [](TrialRow const& a, TrialRow const& b) {
@@ -48,7 +57,7 @@ std::string outcome(TrialResult const& result) { return result.has_failed() ? "f
 
 std::string search_table(SearchPlan const& plan, SearchRecord const& record, std::string const& unit) {
   std::string text = fmt::format("trial  {:>6}  validation, settings\n", unit);
-  for (TrialRow const& row : rows_of(plan, record)) {
+  for (TrialRow const& row : rows_of(plan, record, unit)) {
     text += fmt::format("{:>5}  {:>6}  {}  {}\n", row.trial, row.budget, outcome(row.result), row.settings);
   }
   return text;
@@ -59,13 +68,15 @@ std::string search_page(SearchPlan const& plan, SearchRecord const& record, std:
   report::CurvePlot plot{
       .label = "Quality of the validation over " + unit, .curves = {}, .unit = {1, "quality"}, .from_zero = false};
   std::string lines;
-  for (TrialRow const& row : rows_of(plan, record)) {
+  for (TrialRow const& row : rows_of(plan, record, unit)) {
     lines += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", row.trial, row.budget,
                          report::escape(outcome(row.result)), report::escape(row.settings));
     if (row.result.has_failed() || plot.curves.size() == report::kColors) continue;
     report::Curve curve{
         .name = fmt::format("trial {}", row.trial), .color = report::color(plot.curves.size()), .points = {}};
-    for (auto const& [budget, result] : record.of(row.trial)) curve.points.emplace_back(budget, result.quality);
+    for (auto const& [budget, result] : record.of(row.trial)) {
+      if (!result.has_failed()) curve.points.emplace_back(budget, result.quality);
+    }
     plot.curves.push_back(curve);
   }
   return fmt::format(

@@ -9,6 +9,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
+#include "trainer/base/finite_number.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/task_kind.hpp"
@@ -39,8 +40,9 @@ SearchedField searched_field(TomlFile const& in, toml::node const& node, std::st
       return {field, kind};
     }
   }
-  throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): did you mean '{}'?", in.at(node),
-                          name, nearest_word(name, names)));
+  auto const close = close_word(name, names);
+  throw Error(fmt::format("{}: there is no setting '{}' (a trial could not set it): {}", in.at(node), name,
+                          close ? fmt::format("did you mean '{}'?", *close) : "see the settings of the configuration"));
 }
 
 SearchedSetting read_range(TomlFile const& in, Field const& field, Config config, toml::table const& table) {
@@ -92,7 +94,7 @@ std::string number_between(SearchedSetting const& setting, double share) {
   double const value = setting.logarithmic ? setting.low * std::pow(setting.high / setting.low, share)
                                            : setting.low + (setting.high - setting.low) * share;
   if (setting.whole) return fmt::format("{}", static_cast<std::int64_t>(std::llround(value)));
-  double const rounded = std::clamp(std::stod(fmt::format("{:.3g}", value)), setting.low, setting.high);
+  double const rounded = std::clamp(*finite_number(fmt::format("{:.3g}", value)), setting.low, setting.high);
   return fmt::format("{}", rounded);
 }
 
@@ -135,9 +137,9 @@ SearchPlan load_search_plan(fs::path const& file, TaskKinds kinds) {
     else if (name == "seed")
       plan.seed = in.count("search." + name, node, 0, std::int64_t{1} << 53);
     else
-      throw Error(fmt::format("{}: there is no key '{}' in [search] (it would have no effect): did you mean '{}'?",
-                              in.at(node), name,
-                              nearest_word(name, {"trials", "reduction", "concurrent", "seed", "settings"})));
+      throw Error(
+          fmt::format("{}: there is no key '{}' in [search] (it would have no effect): {}", in.at(node), name,
+                      suggestion(name, {"trials", "reduction", "concurrent", "seed", "settings"}, "its keys are")));
   }
   toml::table const* const settings = (*section)["settings"].as_table();
   GPUPS_REQUIRE(settings != nullptr && !settings->empty(),

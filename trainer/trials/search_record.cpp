@@ -34,7 +34,7 @@ SearchRecord::SearchRecord(fs::path const& folder, json const& what) : path_(fol
                       "{} is of a search with another configuration (results of different searches cannot be "
                       "compared): use the same configuration and options, or another folder",
                       path_.string());
-      } else {
+      } else if (!line.value("environment", false)) {
         results_[{line.at("trial").get<std::int64_t>(), line.at("budget").get<std::int64_t>()}] = {
             .quality = line.value("quality", 0.0), .text = line.value("text", ""), .error = line.value("error", "")};
       }
@@ -64,6 +64,7 @@ void SearchRecord::add(std::int64_t trial, std::int64_t budget, TrialResult cons
   json line{{"trial", trial}, {"budget", budget}};
   if (result.has_failed()) {
     line["error"] = result.error;
+    if (result.of_environment) line["environment"] = true;
   } else {
     line.update({{"quality", result.quality}, {"text", result.text}});
   }
@@ -79,6 +80,14 @@ std::map<std::int64_t, TrialResult> SearchRecord::of(std::int64_t trial) const {
     if (key.first == trial) found[key.second] = result;
   }
   return found;
+}
+
+std::vector<std::string> SearchRecord::failures_of_environment() const {
+  std::vector<std::string> failures;
+  for (auto const& [key, result] : results_) {
+    if (result.of_environment) failures.push_back(fmt::format("trial {}: {}", key.first, result.error));
+  }
+  return failures;
 }
 
 std::vector<std::int64_t> best_trials(SearchRecord const& record, std::vector<std::int64_t> const& trials,

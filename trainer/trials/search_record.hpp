@@ -16,9 +16,10 @@ namespace gpups::trainer {
 
 // The end of one stage of a trial.
 struct TrialResult {
-  double quality = 0;   // larger is better
-  std::string text{};   // the metrics of the validation
-  std::string error{};  // why the trial failed, or empty
+  double quality = 0;           // larger is better
+  std::string text{};           // the metrics of the validation
+  std::string error{};          // why the trial failed, or empty
+  bool of_environment = false;  // see tools/trials/trial_process.hpp
   bool has_failed() const { return !error.empty(); }
 };
 
@@ -27,7 +28,7 @@ class SearchRecord {
  public:
   // Opens the file, or creates it with a first line `what`, which describes the search. Throws Error if the file is of
   // another search, has a damaged line, or cannot be written. A last line without its end was not completely written
-  // and is removed.
+  // and is removed. Failures of the environment do not count as results: these trials run again.
   SearchRecord(std::filesystem::path const& folder, nlohmann::json const& what);
 
   // Returns the result of a trial's stage, or null.
@@ -35,6 +36,8 @@ class SearchRecord {
   void add(std::int64_t trial, std::int64_t budget, TrialResult const& result);
   // Returns the results of a trial by budget.
   std::map<std::int64_t, TrialResult> of(std::int64_t trial) const;
+  // Returns the failures of the environment since the file was opened.
+  std::vector<std::string> failures_of_environment() const;
 
  private:
   void require_written() const;

@@ -7,11 +7,14 @@
 #include <toml++/toml.h>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "kernels/base/check.hpp"
+#include "trainer/config/parse_toml.hpp"
 
 namespace gpups::trainer {
 
@@ -29,7 +32,8 @@ struct TomlFile {
   // Parses the file. Throws Error if it is not TOML.
   toml::table parse() const {
     try {
-      return toml::parse_file(file);
+      std::ifstream in(file, std::ios::binary);
+      return parse_toml({std::istreambuf_iterator<char>(in), {}}, file);
     } catch (toml::parse_error const& error) {
       throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", file, error.source().begin.line,
                               error.description()));

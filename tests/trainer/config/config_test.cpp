@@ -14,7 +14,6 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "trainer/base/edit_distance.hpp"
 #include "trainer/config/fields.hpp"
 #include "trainer/config/foreign_keys.hpp"
 #include "trainer/config/task_kind.hpp"
@@ -385,13 +384,6 @@ TEST(Config, DifferencesNameTheKeyAndBothValues) {
   EXPECT_EQ(found[0].key, "model.dim");
   EXPECT_EQ(found[0].a, "100");
   EXPECT_EQ(found[0].b, "8");
-}
-
-TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
-  EXPECT_EQ(edit_distance("", "abc"), 3U);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-  EXPECT_EQ(edit_distance("same", "same"), 0U);
-  EXPECT_EQ(nearest_word("bacth", {"epochs", "batch", "seed"}), "batch");
 }
 
 }  // namespace

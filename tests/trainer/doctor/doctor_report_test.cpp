@@ -48,6 +48,15 @@ TEST(DoctorReport, LinesHaveLevelRankAndText) {
   EXPECT_EQ(line_of(problem("a (b): c"), "rank 1"), "problem: rank 1: a (b): c");
 }
 
+TEST(DoctorReport, VerdictIsThatOfTheWorstFinding) {
+  using Level = Finding::Level;
+  EXPECT_EQ(worst_of({ok("a"), problem("b"), warning("c")}), Level::kProblem);
+  EXPECT_EQ(worst_of({ok("a"), warning("c")}), Level::kWarning);
+  EXPECT_EQ(worst_of({}), Level::kOk);
+  EXPECT_EQ(worst_of({ok("a")}, Level::kProblem), Level::kProblem);
+  for (Level const level : {Level::kOk, Level::kWarning, Level::kProblem}) EXPECT_EQ(verdict(level).level, level);
+}
+
 TEST(DoctorReport, MergesEqualFindingsOfRanks) {
   auto const shared = merged({{ok("a"), ok("b"), ok("b")}, {ok("b"), warning("b")}, {ok("b"), ok("c")}});
   ASSERT_EQ(shared.size(), 4U);

@@ -44,5 +44,22 @@ TEST(Dictionary, NamesMayContainAnyBytes) {
   EXPECT_EQ(d.name(1), odd);
 }
 
+TEST(FindTrained, LeavesOutNamesThatWereNotTrained) {
+  Dictionary d("entity");
+  for (char const* name : {"cat.n.01", "dog.n.01", "dog.n.02", "held.out"}) d.add(name);
+  std::vector<std::string> notices;
+  EXPECT_EQ(find_trained(d, 3, {{"dog.n.02"}, {"cat.n.01"}}, notices), (std::vector<std::uint32_t>{2, 0}));
+  EXPECT_TRUE(notices.empty());
+  EXPECT_EQ(find_trained(d, 3, {{"no", "f:1"}, {"dog.n.02", "f:2"}, {"held.out", "f:3"}}, notices),
+            (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(notices.at(0), "left out 2 entities of 3 that are not in the training data: f:1 'no', f:3 'held.out'");
+  auto const fails = [&](std::vector<QueriedName> const& queries, std::initializer_list<char const*> words) {
+    test::expect_error([&] { find_trained(d, 3, queries, notices); }, words);
+  };
+  fails({{"doog.n.01"}}, {"there is no entity 'doog.n.01' (", "did you mean 'dog.n.01'?"});
+  fails({{"unlike any"}, {"held.out"}}, {"'unlike any', nor any of the other 1 (", "give a name that the data has"});
+  fails({{"held.out", "f:3"}}, {"f:3: the entity 'held.out' is not in the training data (", "not been trained"});
+}
+
 }  // namespace
 }  // namespace gpups::trainer::dictionary_test

@@ -171,5 +171,15 @@ TEST(FindNoText, AcceptsUtf8Only) {
   EXPECT_EQ(find_no_text(std::string_view("abcdefgh\0", 9)), 8U);
 }
 
+TEST_F(TextSourceTest, NamesEndsOfLinesOfOldMacs) {
+  std::string const text = "a b\rc d\r";
+  for (std::string const& bytes : {text, gzip(text), zstd(text), std::string("\xEF\xBB\xBF") + text}) {
+    expect_error([&] { read(bytes); }, {"end with CR, without LF", "old Macs", "tr '\\r' '\\n'"});
+  }
+  for (std::string const& good : {std::string("a b\r\nc d\r\n"), std::string("a\rb\nc d\n"), std::string("a b\r")}) {
+    EXPECT_EQ(read(good), good);
+  }
+}
+
 }  // namespace
 }  // namespace gpups::trainer::text_source_test

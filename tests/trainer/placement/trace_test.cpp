@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run records the keys of its batches, and a replay of them moves and sends the rows that the run did.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -131,26 +132,41 @@ TEST_F(PlacementTraces, HaveAscendingKeys) {
   }
 }
 
-TEST_F(PlacementTraces, ThatWereCutHaveTheWholeStepsBefore) {
+TEST_F(PlacementTraces, ThatWereCutAreRejected) {
   recorded();
-  auto const whole = read();
-  cut(2, 1);
-  EXPECT_EQ(read().steps.size(), 19U);
-  EXPECT_EQ(read().steps[18][2][0].keys, whole.steps[18][2][0].keys);
-  recorded({"train.steps=1"}, "short");
-  fs::remove_all(traces());
-  fs::rename(folder_.path() / "short" / "placement_trace", traces());
-  cut(2, 1);
-  test::expect_error([&] { read(); }, {"rank-2.trace", "no complete step"});
+  cut(2, 1);  // within the end
+  test::expect_error([&] { read(); }, {"rank-2.trace", "ends after 20 whole steps", "killed", "cut"});
+  cut(2, sizeof(TraceRecord) - 1);  // before the end
+  test::expect_error([&] { read(); }, {"rank-2.trace", "ends after 20 whole steps"});
+  cut(2, 1);  // within the last step
+  test::expect_error([&] { read(); }, {"rank-2.trace", "ends after 19 whole steps"});
   cut(2, fs::file_size(trace_file(traces(), 2)) - 200);  // within the description
   test::expect_error([&] { read(); }, {"rank-2.trace", "description"});
 }
 
+TEST_F(PlacementTraces, HaveTheStepsOfAllRanks) {  // a rank of a run that was stopped may have prepared more
+  recorded();
+  recorded({"train.steps=19"}, "short");
+  fs::copy_file(trace_file(folder_.path() / "short" / "placement_trace", 1), trace_file(traces(), 1),
+                fs::copy_options::overwrite_existing);
+  EXPECT_EQ(read().steps.size(), 19U);
+}
+
+TEST_F(PlacementTraces, ThatAreNoFilesAreRejected) {
+  recorded({"train.steps=1"});
+  fs::remove(trace_file(traces(), 1));
+  ASSERT_EQ(::mkfifo(trace_file(traces(), 1).c_str(), 0600), 0);
+  test::expect_error([&] { read(); }, {"rank-1.trace", "regular file"});
+}
+
 TEST_F(PlacementTraces, ThatWereChangedAreRejected) {
   recorded();
-  damage(1, 1);
-  test::expect_error([&] { read(); }, {"rank-1.trace", "keys of step 19", "wrong checksum"});
-  damage(1, 1);
+  for (int times = 0; times < 2; ++times) {  // the last byte of the keys, then of the end
+    std::uintmax_t const place = times == 0 ? sizeof(TraceRecord) + 1 : 1;
+    damage(1, place);
+    test::expect_error([&] { read(); }, {"rank-1.trace", times == 0 ? "keys of step 19" : "record of step 20"});
+    damage(1, place);
+  }
   EXPECT_EQ(read().steps.size(), 20U);
   damage(1, fs::file_size(trace_file(traces(), 1)));
   test::expect_error([&] { read(); }, {"rank-1.trace", "not a trace"});
@@ -164,7 +180,8 @@ TEST_F(PlacementTraces, WhoseRecordsWereChangedAreRejected) {
   auto const parts = read().steps[0][0];
   std::string bytes;
   for (auto const& part : parts) encode_traced_part(part, bytes);
-  damage(0, bytes.size() + sizeof(TraceRecord) - 8);  // the number of bytes, which would look like a file that was cut
+  damage(0,
+         bytes.size() + 2 * sizeof(TraceRecord) - 8);  // the number of bytes, which would look like a file that was cut
   test::expect_error([&] { read(); }, {"rank-0.trace", "record of step 0", "damaged"});
 }
 

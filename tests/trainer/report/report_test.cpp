@@ -130,6 +130,23 @@ TEST_F(ReportTest, ReplacesPagesOnly) {
   EXPECT_NO_THROW(page()) << "the summary is as it was";
 }
 
+TEST_F(ReportTest, ReplacesWhatAFullDiskLeft) {
+  run("run", {"run.ranks=1"});
+  auto const file = folder_.write("left.html", "");
+  write_report(run_folder(), file);
+  std::string const whole = page_of_folder(run_folder());
+  folder_.write("left.html", whole.substr(0, 40));
+  write_report(run_folder(), file);
+  EXPECT_EQ(std::filesystem::file_size(file), whole.size());
+  folder_.write("left.html", "<!DOCTYPE html>\n<p>mine</p>\n");
+  EXPECT_THROW(write_report(run_folder(), file), Error);
+  EXPECT_THROW(write_report(run_folder(), "/dev/null"), Error) << "renaming would replace it";
+  std::filesystem::create_symlink(run_folder() / "linked.html", folder_.path() / "link.html");
+  write_report(run_folder(), folder_.path() / "link.html");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.path() / "link.html"));
+  EXPECT_FALSE(std::filesystem::exists(run_folder() / "linked.html.new"));
+}
+
 TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
   run("run", {"run.ranks=4", "placement.policy=adaptive", "run.report_every=2"});
   std::string const moving = page();
@@ -146,7 +163,12 @@ TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
   }
   std::filesystem::remove_all(run_folder());
   run("run", {"run.ranks=1"});
-  EXPECT_NE(page().find("There is one rank, which owns all rows."), std::string::npos);
+  std::string const alone = page();
+  EXPECT_NE(alone.find("There is one rank, so nothing is sent."), std::string::npos);
+  for (char const* id : {"bytes", "homes", "owners", "pairs", "hot"}) {
+    EXPECT_EQ(alone.find(fmt::format("<section id=\"{}\">", id)), std::string::npos) << id;
+    EXPECT_NE(still.find(fmt::format("<section id=\"{}\">", id)), std::string::npos) << id;
+  }
 }
 
 TEST_F(ReportTest, ReadsRunsThatHaveNotEnded) {

@@ -246,6 +246,15 @@ TEST_F(TrainTest, ResumeOfAFinishedRunChangesNoFile) {
   EXPECT_EQ(files_below(folder_.path() / "run" / "placement_trace"), traces);
 }
 
+TEST_F(TrainTest, ResumeWithoutStepsKeepsTheLoss) {
+  Settings const settings{"train.steps=6"};
+  auto const whole = run("run", settings);
+  std::filesystem::remove(folder_.path() / "run" / "summary.json");
+  auto const again = run("run", settings, true);
+  EXPECT_EQ(again.at("steps"), 6);
+  EXPECT_EQ(again.at("loss"), whole.at("loss"));
+}
+
 TEST_F(TrainTest, PatienceEndsRunWithoutImprovement) {
   auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
   EXPECT_EQ(summary.at("steps"), 3 * 7);
@@ -368,7 +377,8 @@ TEST_F(TrainTest, SavedRunIsEvaluatedAndSearched) {
     });
   }
   SavedRun const saved = open_run(folder_.path() / "run", {});
-  std::string const text = nearest_in_run(saved, {"e3", "e4"}, 2);
+  std::vector<std::string> notices;
+  std::string const text = nearest_in_run(saved, {{.name = "e3"}, {.name = "e4"}}, 2, notices);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
   EXPECT_TRUE(text.starts_with("e3\n  0.")) << text;
   expect_error([&] { open_run(folder_.path() / "none", {}); }, {"/none has no checkpoint"});

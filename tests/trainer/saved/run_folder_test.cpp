@@ -114,7 +114,8 @@ TrainerState some_state() {
                    .summary = {{"step", 1000}},
                    .test_text = "mrr .5"},
           .train_seconds = 3.5,
-          .samples = 7168};
+          .samples = 7168,
+          .loss = 0.25};
 }
 
 TEST(TrainerState, RoundTripsThroughCheckpoint) {

@@ -84,10 +84,12 @@ TEST_F(NewKind, TrainsResumesAndIsExported) {
   expect_error([&] { run("parts", 1, {"train.steps=30", "model.target=4"}, true); }, {"model.target"});
 
   auto const folder = folder_.path() / "once";
-  EXPECT_THAT(nearest_in_run(open_run(folder, {}, kinds_), {"c"}, 2), testing::HasSubstr("c\n  1.000  "));
+  std::vector<std::string> notices;
+  EXPECT_THAT(nearest_in_run(open_run(folder, {}, kinds_), {{.name = "c"}}, 2, notices),
+              testing::HasSubstr("c\n  1.000  "));
   export_run(folder, {}, folder_.path() / "exported", ModelFormat::kNpy, kinds_);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "exported" / "rows.tsv"));
-  expect_error([&] { recommend_in_run(folder, {}, {"c"}, 2, kinds_); }, {"has no users and items"});
+  expect_error([&] { recommend_in_run(folder, {}, {{.name = "c"}}, 2, notices, kinds_); }, {"has no users and items"});
   expect_error([&] { export_run(folder, {}, folder_.path() / "text", ModelFormat::kWord2vec, without_export()); },
                {"use --format npy"});
   expect_error([&] { export_run(folder, {}, folder_.path() / "text", ModelFormat::kNpy, without_export()); },

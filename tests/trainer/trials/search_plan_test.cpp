@@ -80,10 +80,13 @@ TEST(SearchRecord, KeepsResultsAndDropsAnIncompleteLine) {
   EXPECT_THAT(best_trials(record, {0, 1, 2, 3}, 3, 2), ElementsAre(2, 3));
   EXPECT_THAT(best_trials(record, {0, 1}, 3, 2), ElementsAre(0));
   record.add(4, 3, {.quality = 1});
+  record.add(5, 3, {.error = "killed", .of_environment = true});
+  EXPECT_THAT(record.failures_of_environment(), ElementsAre("trial 5: killed"));
+  EXPECT_EQ(SearchRecord(folder.path(), what).find(5, 3), nullptr) << "it runs again";
   EXPECT_NE(SearchRecord(folder.path(), what).find(4, 3), nullptr);
   expect_error([&] { SearchRecord(folder.path(), {{"search", "y"}}); }, {"another configuration"});
   std::ofstream(folder.path() / "search.jsonl", std::ios::app) << "nonsense\n";
-  expect_error([&] { SearchRecord(folder.path(), what); }, {"search.jsonl:7 is damaged"});
+  expect_error([&] { SearchRecord(folder.path(), what); }, {"search.jsonl:8 is damaged"});
 }
 
 }  // namespace

@@ -49,16 +49,4 @@ std::vector<Neighbour> nearest(MatrixView<float const> rows, std::uint32_t entit
   return all;
 }
 
-std::uint32_t find_entity(Dictionary const& entities, std::string_view name) {
-  if (auto const found = entities.find(name)) return *found;
-  std::uint32_t best = 0;
-  std::size_t best_distance = name.size() + 1000;
-  for (std::uint32_t e = 0; e < entities.size(); ++e) {
-    std::size_t const distance = edit_distance(name, entities.name(e));
-    if (distance < best_distance) best = e, best_distance = distance;
-  }
-  throw Error(fmt::format("there is no {} '{}' (only names in the data have rows): did you mean '{}'?", entities.kind(),
-                          name, entities.name(best)));
-}
-
 }  // namespace gpups::trainer

@@ -38,22 +38,14 @@ std::vector<std::uint32_t> best_items(std::span<float const> scores, std::span<I
 }
 
 // Returns text: for each user, a line with the name and a line for each of the `count` items with the largest scores,
-// without those that the user chose in training. data: of the model's run. Throws Error if training has not seen such a
-// user.
-std::string recommend_items(SavedModel const& model, InteractionData const& data, std::vector<std::string> const& users,
-                            std::size_t count) {
+// without those that the user chose in training. data: of the model's run. See TaskKind::recommend().
+std::string recommend_items(SavedModel const& model, InteractionData const& data, std::vector<QueriedName> const& users,
+                            std::size_t count, std::vector<std::string>& notices) {
   RestoredModel restored(model, data);  // checks the data
   InteractionSet const& set = data.set();
-  std::vector<std::uint32_t> numbers;
+  std::vector<std::uint32_t> const numbers = find_trained(set.users, set.known_users, users, notices);
   std::vector<Key> keys;
-  for (std::string const& name : users) {
-    numbers.push_back(find_entity(set.users, name));
-    GPUPS_REQUIRE(numbers.back() < set.known_users,
-                  "the user '{}' is not in the training data (its row has not been trained, so its scores mean "
-                  "nothing): give another user",
-                  name);
-    keys.push_back(set.users.keys()[numbers.back()]);
-  }
+  for (std::uint32_t const user : numbers) keys.push_back(set.users.keys()[user]);
 
   Store& store = restored.store();
   Stream stream = store.make_stream();
@@ -61,15 +53,15 @@ std::string recommend_items(SavedModel const& model, InteractionData const& data
   Matrix<float> const of_items = read_rows(stream, store, kItemsTable, {set.items.keys().begin(), known});
   std::size_t const block = score_rows_at_once(of_items.rows());
   std::string text;
-  for (std::size_t first = 0; first < users.size(); first += block) {
-    std::span<Key const> const some = std::span(keys).subspan(first, std::min(block, users.size() - first));
+  for (std::size_t first = 0; first < numbers.size(); first += block) {
+    std::span<Key const> const some = std::span(keys).subspan(first, std::min(block, numbers.size() - first));
     Matrix<float> const of_users = read_rows(stream, store, kUsersTable, {some.begin(), some.end()});
     Matrix<float> const scores(stream.device(), of_users.rows(), of_items.rows());
     kernels::dot_rows(stream, {.left = of_users, .right = {of_items}, .out = scores});
     std::vector<float> const host = to_host(stream, View<float const>(scores.view().flat()));
     for (std::size_t i = 0; i < some.size(); ++i) {
       std::span<float const> const of_user = std::span(host).subspan(i * scores.view().stride(), of_items.rows());
-      text += users[first + i] + "\n";
+      text += fmt::format("{}\n", set.users.name(numbers[first + i]));
       for (std::uint32_t const item : best_items(of_user, set.train.of(numbers[first + i]), count)) {
         text += fmt::format("  {:.3f}  {}\n", of_user[item], set.items.name(item));
       }
@@ -144,9 +136,9 @@ class InteractionKind : public TaskKind {
     export_named_vectors(model, *data, data->set().items, &data->set().users, folder, format);
     return true;
   }
-  std::optional<std::string> recommend(SavedModel const& model, std::vector<std::string> const& users,
-                                       std::size_t count) const override {
-    return recommend_items(model, *read_interaction_data(model.saved.config), users, count);
+  std::optional<std::string> recommend(SavedModel const& model, std::vector<QueriedName> const& users,
+                                       std::size_t count, std::vector<std::string>& notices) const override {
+    return recommend_items(model, *read_interaction_data(model.saved.config), users, count, notices);
   }
 };
 

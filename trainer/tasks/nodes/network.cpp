@@ -4,20 +4,21 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/finite_number.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 bool is_weight(std::string_view field, double& weight) {
-  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), weight);
-  return error == std::errc{} && stop == field.data() + field.size() && std::isfinite(weight) && weight > 0;
+  auto const number = finite_number(field);
+  weight = number.value_or(0);
+  return weight > 0;
 }
 
 // Sorts edges, and adds up the weights of equal ones.
@@ -115,6 +116,7 @@ Network read_network(DataConfig const& config, bool directed, std::vector<std::s
   Dictionary nodes("node");
   std::vector<WeightedEdge> edges;
   bool weighted = false;
+  LikeTimes times;
   for (std::filesystem::path const& path : files_named(config.folder, config.train)) {
     TableReader reader(path, config.table, kEdges);
     bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
@@ -124,7 +126,7 @@ Network read_network(DataConfig const& config, bool directed, std::vector<std::s
         reader.reject("has a weight that is not a number above 0");
         continue;
       }
-      weighted = weighted || fields.size() == 3;
+      if (fields.size() == 3) weighted = true, times.add(weight);
       std::uint32_t const from = nodes.add(fields[0]), to = nodes.add(fields[1]);
       edges.push_back({from, to, weight});
       if (symmetric && directed && from != to) edges.push_back({to, from, weight});
@@ -134,6 +136,7 @@ Network read_network(DataConfig const& config, bool directed, std::vector<std::s
   GPUPS_REQUIRE(!edges.empty(), "{} has no edges (training needs some): check the file",
                 (std::filesystem::path(config.folder) / config.train).string());
   if (weighted) notices.push_back("edges have weights");
+  times.say("weights of edges", "[\"1\", \"2\"]", notices);
   return {std::move(nodes), std::move(edges), directed, weighted};
 }
 

@@ -9,8 +9,10 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/finite_number.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -27,23 +29,25 @@ constexpr TableKind kRatings{.columns = kRatingColumns, .separator = "blanks", .
 constexpr TableKind kPairs{
     .columns = std::span(kRatingColumns).first<2>(), .separator = "blanks", .comments = "#%", .skips_rest = true};
 
-template <class Number>
-bool read_number(std::string_view field, Number& value) {
-  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+bool read_id(std::string_view field, std::uint64_t& id) {
+  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
 // Reads the two ids. Returns why they are invalid, or nothing if they are valid.
 std::string_view read_ids(std::vector<std::string_view> const& fields, RatingLine& rating) {
-  if (!read_number(fields[0], rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
-  if (!read_number(fields[1], rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
+  if (!read_id(fields[0], rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
+  if (!read_id(fields[1], rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
   return {};
 }
 
 // Reads a row of a file. Returns why it is invalid, or nothing if it is valid.
 std::string_view read_rating(std::vector<std::string_view> const& fields, RatingLine& rating) {
   if (std::string_view const wrong = read_ids(fields, rating); !wrong.empty()) return wrong;
-  if (read_number(fields[2], rating.value) && std::isfinite(rating.value)) return {};
+  if (auto const value = finite_number(fields[2])) {
+    rating.value = static_cast<float>(*value);
+    if (std::isfinite(rating.value)) return {};
+  }
   return fields[2].find(',') == fields[2].npos ? "has no rating (a number)"
                                                : "has a rating with a comma (a number has a decimal point)";
 }
@@ -83,6 +87,9 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
   for (auto const& path : files_named(config.folder, file)) append_file(path, config, notices, ratings);
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
+  LikeTimes times;
+  for (RatingLine const& rating : ratings) times.add(rating.value);
+  times.say("ratings", "[\"1\", \"2\", \"4\"]", notices);
   return ratings;
 }
 

@@ -117,6 +117,15 @@ TEST(ClickText, ReadsUnusualCells) {
   EXPECT_EQ(read(layout, "-0\t\t\t\t\t\t\n0.5\t\t\t\t\t\t\n").samples.labels, (std::vector<float>{0, 0.5}));
 }
 
+TEST(ClickText, NumbersThatAreTooSmallAreZero) {
+  for (char const* tiny : {"1e-400", "-1e-400", "0.1e-99999"}) {
+    SampleBatch const batch = read(small_layout(), fmt::format("{0}\t{0}\t\t\ta\ta\tx:{0}\n", tiny)).samples;
+    EXPECT_EQ(batch.labels[0], 0) << tiny;
+    EXPECT_EQ(batch.numbers[0], 0) << tiny;
+    EXPECT_EQ(batch.weights.back(), 0) << tiny;
+  }
+}
+
 TEST(ClickText, RejectsInvalidLabels) {
   Layout const layout = make_layout(1, 1);
   expect_bad(layout, "\t1\ta", "has no label");

@@ -165,7 +165,8 @@ TEST_F(ClickTrainTest, SavedRunIsEvaluatedOnAnyRankCount) {
                 [&](Group group) { EXPECT_EQ(wait_evaluate_run(saved, group, split).json, summary.at(split)); });
     }
   }
-  expect_error([&] { nearest_in_run(saved, {"a"}, 1); }, {"has no entities"});
+  std::vector<std::string> unused;
+  expect_error([&] { nearest_in_run(saved, {{.name = "a"}}, 1, unused); }, {"has no entities"});
 }
 
 TEST_F(ClickTrainTest, ResumeRejectsOtherLayersOrData) {

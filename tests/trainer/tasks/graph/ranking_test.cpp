@@ -68,12 +68,5 @@ TEST(Nearest, SortsByCosine) {
   EXPECT_EQ(nearest({rows.data(), 5, 2, 4}, 0, 100).back().entity, 2U);
 }
 
-TEST(Nearest, UnknownNameErrorSuggestsSimilarName) {
-  Dictionary d("entity");
-  for (char const* name : {"cat.n.01", "dog.n.01", "dog.n.02"}) d.add(name);
-  EXPECT_EQ(find_entity(d, "dog.n.02"), 2U);
-  test::expect_error([&] { find_entity(d, "doog.n.01"); }, {"'doog.n.01'", "did you mean 'dog.n.01'?"});
-}
-
 }  // namespace
 }  // namespace gpups::trainer::ranking_test

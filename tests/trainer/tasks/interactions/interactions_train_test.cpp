@@ -72,7 +72,10 @@ TEST_P(InteractionsTrainTest, RecommendsItemsOfTheUsersTaste) {
   EXPECT_LT(reports.back().at("loss"), reports.front().at("loss"));
 
   SavedRun const saved = open_run(folder_.path() / "run", {});
-  std::string const text = recommend_in_run(folder_.path() / "run", {}, {"u1", "u2"}, 5);
+  std::vector<std::string> notices;
+  std::string const text =
+      recommend_in_run(folder_.path() / "run", {}, {{.name = "u1"}, {.name = "u1000"}, {.name = "u2"}}, 5, notices);
+  EXPECT_THAT(notices, ElementsAre("left out 1 user of 3 that is not in the training data: 'u1000'"));
   EXPECT_THAT(text, HasSubstr("u1\n  "));
   std::size_t right = 0, all = 0;
   for (std::size_t at = text.find("  i"); at != std::string::npos; at = text.find("  i", at + 1), ++all) {
@@ -85,8 +88,9 @@ TEST_P(InteractionsTrainTest, RecommendsItemsOfTheUsersTaste) {
     std::string const chosen = fmt::format("  {}\n", set.items.name(pair.item));
     EXPECT_THAT(text.substr(0, text.find("u2\n")), Not(HasSubstr(chosen)));
   }
-  EXPECT_THAT(nearest_in_run(saved, {"i0"}, 3), HasSubstr("i0\n"));
-  expect_error([&] { recommend_in_run(folder_.path() / "run", {}, {"u1000"}, 5); }, {"there is no user 'u1000'"});
+  EXPECT_THAT(nearest_in_run(saved, {{.name = "i0"}}, 3, notices), HasSubstr("i0\n"));
+  expect_error([&] { recommend_in_run(folder_.path() / "run", {}, {{.name = "u1000"}}, 5, notices); },
+               {"there is no user 'u1000'"});
 }
 
 TEST_P(InteractionsTrainTest, BitsAreIndependentOfRanksAndThreads) {

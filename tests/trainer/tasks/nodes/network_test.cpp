@@ -71,12 +71,24 @@ TEST_F(NetworkTest, RejectsBadLines) {
                {"edges.txt:2", "has 1 field", "two nodes and perhaps a weight, separated by blanks"});
   expect_error([&] { read("a b c d\n"); }, {"lines of 4 fields", "from, to, weight (or none)", "data.columns"});
   expect_error([&] { read("a b\na b c d\n"); }, {"edges.txt:2 has 4 fields instead of 3"});
-  for (char const* weight : {"x", "0", "-1", "inf", "1x"}) {
+  for (char const* weight : {"x", "0", "-1", "inf", "1x", "1e-400", "1e400"}) {
     expect_error([&] { read(std::string("a b ") + weight + "\n"); }, {"a weight that is not a number above 0"});
   }
   expect_error([&] { read("# nothing\n"); }, {"has no edges"});
   EXPECT_EQ(read("a b\na\n", false, 0.5).edges(), 2U);
   EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("skipped 1 bad line of 2")));
+}
+
+TEST_F(NetworkTest, SaysThatWeightsLookLikeTimes) {
+  read("a b 1082040961\nb c 1082155839\n");
+  EXPECT_THAT(notices_, ElementsAre("edges have weights",
+                                    testing::AllOf(testing::HasSubstr("look like times"),
+                                                   testing::HasSubstr("data.columns, for example [\"1\", \"2\"]"))));
+  for (char const* lines : {"a b 1082040961\nb c 99999999\n", "a b 1082040961.5\nb c 1082155839\n", "a b\nb c\n"}) {
+    notices_.clear();
+    read(lines);
+    EXPECT_THAT(notices_, testing::Not(testing::Contains(testing::HasSubstr("times")))) << lines;
+  }
 }
 
 TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {

@@ -45,7 +45,8 @@ TEST_F(NodesTrainTest, NearestNodesAreInTheSameCommunity) {
   EXPECT_EQ(summary.at("walks_per_s"), summary.at("samples_per_s"));
   SavedRun const saved = open_run(folder_.path() / "run", {});
   for (std::uint64_t c = 0; c < kCommunities; ++c) {
-    std::string const near = nearest_in_run(saved, {fmt::format("c{}m0", c)}, kMembers - 1);
+    std::vector<std::string> notices;
+    std::string const near = nearest_in_run(saved, {{.name = fmt::format("c{}m0", c)}}, kMembers - 1, notices);
     std::size_t own = 0;
     for (std::size_t at = near.find("  c"); at != std::string::npos; at = near.find("  c", at + 1)) {
       own += near[at + 3] == static_cast<char>('0' + c) ? 1 : 0;

@@ -48,6 +48,22 @@ TEST_F(RatingFile, ReadsMovieLens) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n196,242,3.0,881250949\n186,302,3.5,891717742\n"), want);
 }
 
+TEST_F(RatingFile, RatingsThatAreTooSmallAreZero) {
+  EXPECT_EQ(read("3 7 1e-400\n4 7 -1e-400\n5 7 1e-60\n"), (Lines{{3, 7, 0}, {4, 7, -0.0F}, {5, 7, 0}}));
+  for (char const* rating : {"1e400", "-1e400", "1e39", "inf", "nan", "1e-400x"}) {
+    expect_error([&] { read(std::string("3 7 ") + rating + "\n"); }, {"ratings:1 has no rating"});
+  }
+}
+
+TEST_F(RatingFile, SaysThatRatingsLookLikeTimes) {
+  read("3 7 881250949\n4 7 891717742\n");
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("look like times"), std::string::npos) << notices_[0];
+  EXPECT_NE(notices_[0].find("data.columns"), std::string::npos) << notices_[0];
+  read("3 7 881250949\n4 7 4\n");
+  EXPECT_TRUE(notices_.empty());
+}
+
 TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);

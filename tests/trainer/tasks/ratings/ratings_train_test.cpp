@@ -119,7 +119,8 @@ TEST_F(RatingsTrainTest, SavedRunIsEvaluatedAndExported) {
                 [&](Group group) { EXPECT_EQ(wait_evaluate_run(saved, group, split).json, summary.at(split)); });
     }
   }
-  expect_error([&] { nearest_in_run(saved, {"a"}, 1); }, {"has no entities"});
+  std::vector<std::string> unused;
+  expect_error([&] { nearest_in_run(saved, {{.name = "a"}}, 1, unused); }, {"has no entities"});
   export_run(folder_.path() / "run", {}, folder_.path() / "exported", ModelFormat::kFlat);
   auto const rows = folder_.path() / "exported" / "rows";
   EXPECT_EQ(std::filesystem::file_size(rows / "rows.keys.bin"), 60 * sizeof(Key));

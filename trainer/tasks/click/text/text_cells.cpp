@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
+#include "trainer/base/finite_number.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"
 
 // Values are short: a call would cost as much as the hash, and wide vectors are of no use.
@@ -30,11 +30,9 @@ std::string shown(std::string_view cell) {
 
 // Returns the finite decimal number that a text spells, or nothing. Numbers that are too small for a float become 0.
 std::optional<float> finite(std::string_view text) {
-  double value = 0;
-  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  auto const number = static_cast<float>(value);
-  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+  auto const number = finite_number(text);
+  return number && std::isfinite(static_cast<float>(*number)) ? std::optional(static_cast<float>(*number))
+                                                              : std::nullopt;
 }
 
 // Returns a word whose top bit of a byte is set if the byte is `byte`. Bits above the first set bit may be wrong.

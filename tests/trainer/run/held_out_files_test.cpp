@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of held-out samples may be left out.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/trainer/run/train_fixture.hpp"
+
+namespace gpups::trainer::held_out_files_test {
+namespace {
+
+using test::expect_error;
+
+class HeldOutFiles : public TrainTest {};
+
+TEST_F(HeldOutFiles, ErrorSaysHowToTrainWithoutIt) {
+  for (std::string const split : {"valid", "test"}) {
+    std::filesystem::rename(folder_.path() / (split + ".txt"), folder_.path() / "away");
+    expect_error([&] { run("run", {"train.steps=2"}); },
+                 {split + ".txt does not exist (data." + split, "set data." + split + " = \"\""});
+    EXPECT_EQ(run("without-" + split, {"train.steps=2", "data." + split + "="}).count(split), 0U);
+    std::filesystem::rename(folder_.path() / "away", folder_.path() / (split + ".txt"));
+  }
+}
+
+}  // namespace
+}  // namespace gpups::trainer::held_out_files_test
