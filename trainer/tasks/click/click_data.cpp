@@ -16,6 +16,7 @@
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/click_task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
+#include "trainer/tasks/click/sample_storage.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -137,6 +138,11 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     }
     plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
   }
+  } else {
+    std::uint64_t const blocks = train_.samples.storage().blocks();
+    plan.push_back({.what = "blocks of the data's file, which are kept",
+                    .bytes = train_.samples.bytes() / blocks * std::min<std::uint64_t>(blocks, kBlocksKept),
+                    .on_host = true});
   if (click.min_count > 0) {
     auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(click.min_count));
     plan.push_back({.what = "frequent values", .bytes = frequent.size() * 24, .on_host = true, .taken = true});

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -124,9 +125,30 @@ TEST_F(ClickTrainTest, BinaryFileGivesTheSameRun) {
   auto const binary = folder_.path() / "clicks.bin";
   convert_samples(clicks_, binary, criteo_layout(), {});
   clicks_ = binary;
-  auto const mapped = run("binary", small("dlrm", {"train.steps=5", "run.ranks=2"}));
-  EXPECT_EQ(result(mapped), result(text));
-  EXPECT_EQ(mapped.at("data_digest"), text.at("data_digest"));
+  auto const of_file = run("binary", small("dlrm", {"train.steps=5", "run.ranks=2"}));
+  EXPECT_EQ(result(of_file), result(text));
+  EXPECT_EQ(of_file.at("data_digest"), text.at("data_digest"));
+}
+
+// The data changes after the run has read it once, as it does when a program writes it anew.
+TEST_F(ClickTrainTest, DataThatChangesWhileTrainingEndsTheRunWithAnError) {
+  auto const binary = folder_.path() / "clicks.bin";
+  convert_samples(clicks_, binary, criteo_layout(), {});
+  std::filesystem::last_write_time(binary, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  clicks_ = binary;
+  for (char const* ranks : {"run.ranks=1", "run.ranks=3"}) {
+    Config const c = config(small("dlrm", {ranks}));
+    auto const data = read_data(c);
+    auto const size = std::filesystem::file_size(binary);
+    std::filesystem::resize_file(binary, size / 2);
+    expect_error(
+        [&] {
+          run_ranks(Group::threads(static_cast<int>(c.run.ranks)),
+                    [&](Group one) { train(c, *data, one, {.folder = folder_.path() / ranks}); });
+        },
+        {"clicks.bin changed while it was read"});
+    convert_samples(folder_.path() / "clicks.tsv", binary, criteo_layout(), {});
+  }
 }
 
 TEST_F(ClickTrainTest, ResolvedConfigurationReproducesTheRun) {
