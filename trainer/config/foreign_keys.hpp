@@ -67,6 +67,7 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"regularizationcoef", "model.n3"},
     {"regularizeweight", "model.n3"},
     {"sample", "model.subsample"},
+    {"shuffle", "data.order"},
     {"size", "model.dim"},
     {"validevery", "train.validate_every"},
     {"vectorsize", "model.dim"},
