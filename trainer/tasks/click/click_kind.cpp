@@ -199,6 +199,17 @@ void check_click_settings(Config const& config, std::string const& name) {
                 name, click(config).order);
 }
 
+// Throws Error if a factorization machine has no pair of categories to multiply.
+void require_pairs(Config const& config, std::string const& name) {
+  ClickSettings const& settings = click(config);
+  std::int64_t const categories = settings.categorical_columns + (kBuckets.in(config) ? settings.numeric_columns : 0);
+  GPUPS_REQUIRE(!is(config.model.name, {"fm", "deepfm"}) || categories != 1,
+                "{}: model.name is \"{}\" and there is one category (the model multiplies rows of different "
+                "categories, and all values of a cell are pooled into one row, so the products would have no effect): "
+                "write the values in two columns or more, or set model.name = \"{}\"",
+                name, config.model.name, config.model.name == "fm" ? "logistic" : "dcnv2");
+}
+
 class ClickKind : public TaskKind {
  public:
   std::vector<std::string> readers() const override { return {"clicks"}; }
@@ -221,6 +232,8 @@ class ClickKind : public TaskKind {
     if (!given.contains("data.order")) settings.order = settings.progressive ? "file" : "shuffled";
   }
   void check(Config const& config, std::string const& name) const override { check_click_settings(config, name); }
+
+  void check_effect(Config const& config, std::string const& name) const override { require_pairs(config, name); }
 
   std::unique_ptr<Data const> read(Config const& config) const override { return std::make_unique<ClickData>(config); }
 
