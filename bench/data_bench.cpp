@@ -95,14 +95,15 @@ void read_plainly(fs::path const& path) {
   }
 }
 
-// Maps the file again, and checks and reads every block.
+// Opens the file again, and reads and checks every block.
 void read_columns(fs::path const& path) {
   Samples const samples = open_samples(path);
   SampleStorage const& storage = samples.storage();
   std::uint64_t sum = 0;
   for (std::uint64_t b = 0; b < storage.blocks(); ++b) {
-    BlockView const block = storage.block(b);
-    for (std::size_t f = 0; f < storage.shape().categories.size(); ++f) sum += block.ids(f)[block.samples() - 1];
+    SampleBlock const block = storage.read(b);
+    for (std::size_t f = 0; f < storage.shape().categories.size(); ++f)
+      sum += block.view.ids(f)[block.view.samples() - 1];
   }
   used = used + sum;
 }

@@ -48,7 +48,7 @@ void ResidualTable::throw_if_bad_row(Stream& stream, View<std::uint32_t const> b
   if (row == kernels::kNoRow) return;
   throw Error(
       fmt::format("the residual of key {} in table '{}' is too large to be encoded (a wrong gradient would be sent): "
-                  "restore a checkpoint, and lower the learning rate or raise grid_log2",
+                  "restore a checkpoint into tables with a lower learning rate, or start again with a larger grid_log2",
                   number(to_host(stream, keys.slice(row, 1))[0]), table_.name));
 }
 

@@ -48,8 +48,8 @@ void WaitingSums::wait_add(Stream& stream, Clock step, View<Key const> keys, Mat
   if (row == kernels::kNoRow) return;
   throw Error(
       fmt::format("the gradients of key {} in table '{}' that wait for their owner are too large (their sum would be "
-                  "wrong): restore "
-                  "a checkpoint, and lower the learning rate or raise grid_log2",
+                  "wrong): restore a checkpoint into tables with a lower learning rate, or start again with a larger "
+                  "grid_log2",
                   number(to_host(stream, keys.slice(row, 1))[0]), table_.name));
 }
 

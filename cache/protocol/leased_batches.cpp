@@ -185,7 +185,7 @@ BatchPtr LeasedBatches::wait_join_sums(PreparedBatch::Impl const& whole, std::st
     if (row == kernels::kNoRow || !error.empty()) continue;
     error = fmt::format(
         "the gradients of key {} in table '{}' are too large on rank {} at step {}, with those of earlier steps (the "
-        "step was rejected on all ranks): check the data and lower the learning rate",
+        "step was rejected on all ranks): check the data, or start again with a lower learning rate",
         number(to_host(stream, announced.keys.slice(row, 1))[0]), options.name, number(state_.me), number(whole.clock));
   }
   return divided.announced;

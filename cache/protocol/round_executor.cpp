@@ -57,7 +57,7 @@ std::string RoundExecutor::rejection_of(PreparedBatch::Impl const& batch, std::v
     if (part.applied) shard.throw_bad_row(stream, row);  // rows have changed, so the step cannot be rejected
     return fmt::format(
         "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
-        "was rejected on all ranks): check the data and lower the learning rate",
+        "was rejected on all ranks): check the data, or start again with a lower learning rate",
         number(to_host(stream, part.keys.slice(row, 1))[0]), shard.options().name, number(state_.me),
         number(batch.clock));
   }

@@ -35,10 +35,10 @@ void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
   bool const half = options_.value_type == DataType::kHalf;
   throw Error(fmt::format(
       "the updated value of key {} in table '{}' is not finite{}, or the sum of its gradients over the ranks overflows "
-      "(other rows of the step have been updated, so training cannot continue): restore a checkpoint, and lower the "
-      "learning rate{} or raise grid_log2",
+      "(other rows of the step have been updated, so training cannot continue): restore a checkpoint into tables with "
+      "a lower learning rate, or start again with {}a larger grid_log2",
       number(key), options_.name, half ? " or above 65,504, the largest float16" : "",
-      half ? ", use the value_type bfloat16" : ""));
+      half ? "the value_type bfloat16 or " : ""));
 }
 
 Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tables, Clock clock) {

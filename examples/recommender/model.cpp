@@ -77,7 +77,8 @@ void Model::add_to_sums(std::span<float const> dense_gradients, View<std::int64_
   for (std::size_t i = 0; i < dense_gradients.size(); ++i) {
     double const gradient = dense_gradients[i];
     if (!(std::abs(gradient) < kGradientMax))
-      throw Error("a dense gradient is not finite or too large (the sums would be wrong): lower the learning rates");
+      throw Error(
+          "a dense gradient is not finite or too large (the sums would be wrong): train with lower learning rates");
     sums[i] += std::llround(gradient / kGrid);
   }
 }

@@ -3,7 +3,7 @@
 //
 //   try {
 //     store.wait_ready(batch);
-//   } catch (GradientError const& error) {  // the step before was rejected: skip it, or lower the learning rate
+//   } catch (GradientError const& error) {  // the step before was rejected: skip it, or end
 //   } catch (PeerError const& error) {      // rank error.peer() is lost: end, and resume from a checkpoint
 //   }
 #pragma once
@@ -36,7 +36,9 @@ class GPUPS_EXPORT PeerError : public Error {
 };
 
 // A gradient was not finite, or a rank's sum of gradients was out of the range of the table's grid
-// (TableOptions::grid_log2). All ranks reject the step: no row has changed. Training can continue with the next step.
+// (TableOptions::grid_log2). All ranks reject the step: no row has changed. Training can continue with the next step. A
+// Store cannot change a learning rate: to continue with a lower one, create a Store whose tables have a lower
+// Optimizer::learning_rate, and restore() a checkpoint.
 class GPUPS_EXPORT GradientError : public Error {
  public:
   using Error::Error;

@@ -373,11 +373,12 @@ class GPUPS_EXPORT Store {
   // that all ranks share. Throws Error on all ranks if any rank fails; the old checkpoint stays. Collective.
   void save(std::filesystem::path const& folder, std::span<Blob const> blobs);
 
-  // Loads a checkpoint into tables with the same options, on any number of ranks, and sets clock(). Returns the blobs,
-  // on every rank. Call it after add_table() and before other calls that need tables. Throws Error on all ranks, before
-  // any row has changed, if a file is missing, truncated or changed (checksums), or does not match the tables and the
-  // seed; then this Store can only be destroyed. Rows that were away from their homes are with the same ranks again,
-  // or at home if there are fewer ranks. Collective.
+  // Loads a checkpoint into tables with the same options, on any number of ranks, and sets clock(). The numbers of
+  // their optimizers, such as learning_rate, and their schedules may be others. Returns the blobs, on every rank. Call
+  // it after add_table() and before other calls that need tables. Throws Error on all ranks, before any row has
+  // changed, if a file is missing, truncated or changed (checksums), or does not match the tables and the seed; then
+  // this Store can only be destroyed. Rows that were away from their homes are with the same ranks again, or at home if
+  // there are fewer ranks. Collective.
   std::vector<Blob> restore(std::filesystem::path const& folder);
 
   // Exports the rows of all tables for other programs: for each TABLE a file of keys, uint64 (rows), and a file of

@@ -44,8 +44,10 @@ struct Optimizer {
     // norms over the row; the quotient is 1 if one of the norms is 0
     kLamb,
     // FTRL-proximal: z += g - (sqrt(n + g * g) - sqrt(n)) / rate * value, n += g * g, both per column; value = 0 where
-    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2). A step with rate 0 changes nothing. The
-    // first update of a row starts with the z that gives the row's current value.
+    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2). A step with rate 0 changes nothing. In
+    // the first update of a row, and wherever z is 0, z starts at -value * (beta + sqrt(n)) / rate, with n before the
+    // update. This z gives the current value if l1 and l2 are 0; else the update shrinks the value even if g is 0, to 0
+    // where |z| <= l1.
     kFtrl,
   };
 

@@ -107,6 +107,40 @@ TEST_F(Checkpoint, ResumedRunEndsWithSameBits) {
   }
 }
 
+// A run that needs a lower learning rate gets it so: a Store does not change the rate of its tables.
+TEST_F(Checkpoint, TablesMayHaveAnotherLearningRate) {
+  auto const sgd = [](float rate) {
+    TableOptions first = table("a", Optimizer::Kind::kSgd);
+    first.optimizer.learning_rate = rate;
+    return first;
+  };
+  auto const keys = [] {
+    std::vector<Key> all;
+    for (std::uint64_t key = 0; key < 300; ++key) all.push_back(Key{key});
+    return all;
+  }();
+  auto const values = [&](float rate, std::int64_t last, bool restored) {
+    Store store(Group::alone(), {});
+    add_tables(store, sgd(rate));
+    if (restored) store.restore(folder_);
+    train(store, last);
+    if (!restored) store.save(folder_, {});
+    auto stream = store.make_stream();
+    Matrix<float> rows(Device::host(), keys.size(), 5);
+    store.lookup(stream, TableId{0}, View<Key const>(keys), rows.view(), {});
+    std::vector<float> all;
+    for (std::size_t i = 0; i < keys.size(); ++i) all.insert(all.end(), rows.view().row(i), rows.view().row(i) + 5);
+    return all;
+  };
+  auto const saved = values(0.1F, 5, false), same = values(0.1F, 6, true), lower = values(0.025F, 6, true);
+  int changed = 0;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    EXPECT_NEAR(lower[i] - saved[i], (same[i] - saved[i]) / 4, 1e-6);
+    changed += same[i] != saved[i];
+  }
+  EXPECT_GT(changed, 100);
+}
+
 TEST_F(Checkpoint, SavingDoesNotChangeTables) {
   Store store(Group::alone(), {});
   add_tables(store);

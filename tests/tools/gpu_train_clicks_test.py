@@ -103,7 +103,7 @@ class Clicks(unittest.TestCase):
         summary, output = self.train("eval.progressive=true")
         self.assertIn("2 numbers and 3 categories; 270 samples for training, 0 for validation, 30 for the test",
                       output)
-        self.assertEqual(output.count("progressive auc"), 2)
+        self.assertEqual(output.count("progressive auc"), 1)
         self.assertEqual(summary["test"]["samples"], 30)
         self.assertEqual(summary["progressive"]["samples"], 270)
         self.assertRegex(summary["dense_hash"], "^[0-9a-f]{16}$")
@@ -113,6 +113,8 @@ class Clicks(unittest.TestCase):
                            "--set", "eval.progressive=true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("resuming from step 18", done.stderr)
+        resumed = json.loads((self.folder / "out/summary.json").read_text())
+        self.assertEqual(resumed["progressive"], summary["progressive"])
         done = self.run_it("nearest", "out", "v1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("has no entities", done.stderr)

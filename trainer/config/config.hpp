@@ -223,8 +223,8 @@ void require_consistent(Config const& config, std::string const& name);
 void require_constant_schedule(Config const& config, std::string const& name);
 // Throws Error if data.train is empty.
 void require_train_file(Config const& config, std::string const& name);
-// Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model. For
-// new runs only: a resumed run must keep its settings.
+// Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model, or if
+// a part of the model has no effect. For new runs only: a resumed run must keep its settings.
 void require_effect(Config const& config, std::string const& name);
 
 }  // namespace gpups::trainer

@@ -42,6 +42,7 @@ void require_train_file(Config const& config, std::string const& name) {
 }
 
 void require_effect(Config const& config, std::string const& name) {
+  config.task.kind->check_effect(config, name);
   auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);
   DenseAllreduceOptions const dense = dense_allreduce_options(config.dense);
   if (top_k == 0 && !dense.top_k) return;

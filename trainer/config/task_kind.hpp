@@ -59,6 +59,8 @@ class TaskKind {
   virtual std::string default_folder(Config const&) const { return {}; }
   // Throws Error for settings that contradict each other. name: of the configuration, for messages.
   virtual void check(Config const&, std::string const& /*name*/) const {}
+  // Throws Error if a part of the model has no effect. For new runs only.
+  virtual void check_effect(Config const&, std::string const& /*name*/) const {}
 
   // Reads the data of a configuration. Throws Error, with file and line, if a file has no samples or too many bad
   // lines.

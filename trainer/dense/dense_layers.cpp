@@ -120,7 +120,7 @@ void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
   GPUPS_REQUIRE(
       bad_elements == 0,
       "the gradient of {} is not finite or too large at step {} (dense layers have not changed, but rows have, so "
-      "training cannot continue): restore a checkpoint, check the data and lower the learning rates",
+      "training cannot continue): check the data, or start again with lower learning rates",
       mine == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(mine), number(clock));
   if (!sums_->corrects_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
   for (Parameter const& p : parameters_.all()) {

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/long_loop.hpp"
@@ -50,33 +50,27 @@ void InputFile::wait_for_writer() const {
 }
 
 std::size_t InputFile::read(void* to, std::size_t bytes) {
+  return read_all(to, bytes, [this](char* at, std::size_t left, std::size_t) { return ::read(file_, at, left); });
+}
+
+std::size_t InputFile::read_at(std::uint64_t begin, void* to, std::size_t bytes) const {
+  return read_all(to, bytes, [this, begin](char* at, std::size_t left, std::size_t done) {
+    return ::pread(file_, at, left, static_cast<off_t>(begin + done));
+  });
+}
+
+template <class ReadSome>
+std::size_t InputFile::read_all(void* to, std::size_t bytes, ReadSome read_some) const {
   std::size_t done = 0;
   while (done < bytes) {
     if (!regular_) wait_for_writer();
-    ssize_t const got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
+    ssize_t const got = read_some(static_cast<char*>(to) + done, bytes - done, done);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-MappedFile::MappedFile(std::filesystem::path const& path) : path_(path.string()) {
-  InputFile const file(path);
-  struct stat facts {};
-  GPUPS_REQUIRE(::fstat(file.descriptor(), &facts) == 0 && S_ISREG(facts.st_mode),
-                "{} is not a regular file (it cannot be mapped): copy the data to one", path_);
-  auto const size = static_cast<std::size_t>(facts.st_size);
-  if (size == 0) return;
-  void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-  GPUPS_REQUIRE(begin != MAP_FAILED, "{} cannot be mapped ({}): check the file and the memory limit", path_,
-                std::strerror(errno));
-  bytes_ = {static_cast<std::byte const*>(begin), size};
-}
-
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file) {

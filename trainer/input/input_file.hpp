@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are read, or mapped into memory.
+// Files that are read.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace gpups::trainer {
 
-// An open file that is read from its start to its end.
+// An open file.
 class InputFile {
  public:
   // Throws Error if the file cannot be opened, or is a folder.
@@ -23,38 +22,24 @@ class InputFile {
   // Reads the next `bytes` bytes. Returns how many there were: fewer only at the end of the file. Throws Error if they
   // cannot be read, or if a signal comes while it waits for the writer of a pipe (StopSignals).
   std::size_t read(void* to, std::size_t bytes);
+  // The same for the bytes from `begin` on. Any thread.
+  std::size_t read_at(std::uint64_t begin, void* to, std::size_t bytes) const;
   // Throws Error if a regular file has another size or time of change than when it was opened.
   void require_unchanged() const;
-  int descriptor() const { return file_; }
+  bool is_regular() const { return regular_; }
   // Returns the size of a regular file when it was opened, and 0 for others.
   std::uint64_t bytes() const { return regular_ ? static_cast<std::uint64_t>(bytes_) : 0; }
   std::string const& path() const { return path_; }
 
  private:
+  template <class ReadSome>
+  std::size_t read_all(void* to, std::size_t bytes, ReadSome read_some) const;
   void wait_for_writer() const;
 
   std::string path_;
   int file_;
   bool regular_ = false;
   std::int64_t bytes_ = 0, changed_s_ = 0, changed_ns_ = 0;  // of a regular file, when it was opened
-};
-
-// A file that is mapped into memory. The system reads its pages when they are used.
-class MappedFile {
- public:
-  // Throws Error if the file cannot be opened or mapped. The file must not become shorter while it is mapped.
-  explicit MappedFile(std::filesystem::path const& path);
-  ~MappedFile();
-  MappedFile(MappedFile const&) = delete;
-  MappedFile& operator=(MappedFile const&) = delete;
-
-  // The bytes of the file, which begin at a page of memory.
-  std::span<std::byte const> bytes() const { return bytes_; }
-  std::string const& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::span<std::byte const> bytes_;
 };
 
 // Returns the files that a setting names, in the order of their names: `file` in `folder`, or all that match it if it

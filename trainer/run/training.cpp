@@ -119,6 +119,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   progress_.print(fmt::format("{} on {}, {} of {}", with_count(static_cast<std::uint64_t>(store().ranks()), "rank"),
                               to_string(store().options().device), with_count(static_cast<std::uint64_t>(end_), "step"),
                               with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
+  if (task().is_progressive() && end_ > steps_per_epoch_) {
+    progress_.print("progressive validation is of the first epoch only: later ones predict samples they have seen");
+  }
   if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
   if (!exists && chosen && state_.microbatches > std::uint32_t{kNewRunMicrobatches}) {
     progress_.print(fmt::format("microbatches: {}, because there are {} ranks: tables will differ from runs with {}",
@@ -258,10 +261,11 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   auto const due = [epoch](std::int64_t every) { return every > 0 && epoch % every == 0; };
   bool const validate = due(config_.train.validate_every) && data_.has("valid"),
              save = due(config_.train.checkpoint_every);
-  if (!validate && !save && !task().is_progressive()) return;
+  bool const progressive = task().is_progressive() && epoch == 1;
+  if (!validate && !save && !progressive) return;
   store().wait_applied();
   watch_.stop();
-  wait_progressive();
+  if (progressive) wait_progressive();
   if (validate) wait_validate();
   if (save && state_.best.step != steps) wait_save(checkpoint_);  // else the best checkpoint has the step
   watch_.start();
@@ -346,13 +350,12 @@ void Training::wait_keep_best(std::optional<Metrics> const& test) {
   if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
 }
 
-// Reports the progressive validation of an epoch, or of its steps since a resume.
+// Reports the progressive validation of the first epoch, or of its steps since a resume.
 void Training::wait_progressive() {
   auto const metrics = task().wait_progressive(store());
   if (!metrics) return;
-  progressive_ = metrics;
-  std::int64_t const epoch = (state_.clock + steps_per_epoch_ - 1) / steps_per_epoch_;
-  progress_.print(fmt::format("epoch {}: progressive {}", epoch, metrics->text));
+  state_.progressive = metrics->json;
+  progress_.print("epoch 1: progressive " + metrics->text);
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"progressive", metrics->json}});
 }
 

@@ -89,7 +89,7 @@ class Training {
   double seconds_of_process_;    // time of this process before the constructor
   double seconds_reported_ = 0;  // training time at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
-  std::optional<Metrics> progressive_, valid_;
+  std::optional<Metrics> valid_;
   bool had_finished_ = false, patience_over_ = false, stopped_ = false;
 };
 

@@ -93,7 +93,7 @@ nlohmann::json Training::wait_summary() {
   auto const sums = explain_sums(totals.traffic_report);
   if (!sums.empty()) summary["allreduces"] = sums;
   if (state_.loss) summary["loss"] = *state_.loss;
-  if (progressive_) summary["progressive"] = progressive_->json;
+  if (!state_.progressive.is_null()) summary["progressive"] = state_.progressive;
   if (valid_) {
     summary["valid"] = valid_->json;
     summary["validation"] = {{"quality", valid_->quality}, {"text", valid_->text}};

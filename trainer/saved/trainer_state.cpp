@@ -35,6 +35,7 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
                             {"best_summary", c.best.summary},
                             {"best_test_text", c.best.test_text},
                             {"validations_since_best", c.best.validations_since},
+                            {"progressive", c.progressive},
                             {"train_seconds", c.train_seconds},
                             {"samples", c.samples},
                             {"loss", loss},
@@ -57,6 +58,7 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
                             .kept_quality = json.at("kept_quality"),
                             .summary = json.at("best_summary"),
                             .test_text = json.at("best_test_text")},
+                   .progressive = json.value("progressive", nlohmann::json()),
                    .train_seconds = json.at("train_seconds"),
                    .samples = json.at("samples"),
                    .validation_due = json.value("validation_due", false)};

@@ -37,6 +37,7 @@ struct TrainerState {
   std::int64_t schedule_steps = 0;  // end of the learning rate's schedule
   std::uint64_t data_digest = 0;
   BestValidation best;
+  nlohmann::json progressive{};  // metrics of the first epoch; null: there are none
   double train_seconds = 0;
   std::int64_t samples = 0;
   std::optional<double> loss{};  // of the last report; nothing if there was none, or if another version saved the state

@@ -70,8 +70,8 @@ class Task {
   // (StopSignals) it may return at once, with metrics of some of the samples. Blocks. Collective, between steps.
   virtual Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) = 0;
 
-  // Returns whether the task has progressive validation: metrics of samples that were predicted before they were
-  // trained on.
+  // Returns whether the task has progressive validation: metrics of the samples of the first epoch, which were
+  // predicted before they were trained on.
   virtual bool is_progressive() const { return false; }
   // Returns the progressive validation since the last call, or nothing if it is off or there were no samples. Blocks.
   // Collective, between steps.

@@ -242,7 +242,7 @@ std::vector<std::string> const& configurations() {
       "[model]\nloss = 'self_adversarial'\n",
       "[model]\nsampling = 'all'\n",
       "[model]\nsampling = 'shared'\n[placement]\ninitial = 'graph'\n",
-      "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\norder = 'file'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumeric_features = 'both'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",

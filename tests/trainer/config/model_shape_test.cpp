@@ -49,6 +49,29 @@ TEST(ModelShape, ReportsLargestLayer) {
   EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
 }
 
+TEST(ModelShape, RejectsFactorizationMachineOfOneCategory) {
+  auto const check = [](std::vector<SettingOverride> const& settings) {
+    require_effect(parse("clicks", settings), "run.toml");
+  };
+  auto const reject = [&](std::vector<SettingOverride> settings, char const* what) {
+    settings.emplace_back("data.categorical_columns=1");
+    expect_error([&] { check(settings); },
+                 {"there is one category", "products would have no effect", "in two columns or more", what});
+  };
+  reject({"model.name=fm"}, "run.toml: model.name is \"fm\"");
+  reject({"model.name=fm", "data.multi_hot=['C1']"}, "or set model.name = \"logistic\"");
+  reject({"model.name=deepfm"}, "or set model.name = \"dcnv2\"");
+  reject({"model.name=fm", "model.numeric_features=buckets", "data.numeric_columns=0"}, "one category");
+  for (char const* model : {"model.name=fm", "model.name=deepfm"}) {
+    EXPECT_NO_THROW(check({model, "data.categorical_columns=2"}));
+    EXPECT_NO_THROW(check({model, "data.categorical_columns=1", "model.numeric_features=both"}));
+    EXPECT_NO_THROW(check({model, "data.categorical_columns=0", "model.numeric_features=buckets"}));
+  }
+  for (char const* model : {"model.name=logistic", "model.name=dlrm", "model.name=dcnv2"}) {
+    EXPECT_NO_THROW(check({model, "data.categorical_columns=1"}));
+  }
+}
+
 TEST(ModelShape, RejectsTopKOfAllColumns) {
   auto const reject = [](std::string const& reader, std::vector<SettingOverride> const& settings,
                          std::string const& what) {

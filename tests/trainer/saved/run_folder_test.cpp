@@ -113,6 +113,7 @@ TrainerState some_state() {
                    .kept_quality = 0.12,
                    .summary = {{"step", 1000}},
                    .test_text = "mrr .5"},
+          .progressive = {{"auc", 0.5}},
           .train_seconds = 3.5,
           .samples = 7168,
           .loss = 0.25};

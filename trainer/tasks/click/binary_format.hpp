@@ -12,7 +12,7 @@
 namespace gpups::trainer {
 
 static_assert(std::endian::native == std::endian::little,
-              "files are mapped into memory, and their numbers are little-endian");
+              "numbers in files are little-endian, and are read without conversion");
 
 constexpr char kMagic[8] = {'g', 'p', 'u', 'c', 'l', 'i', 'c', 'k'};
 constexpr std::uint32_t kFormatVersion = 1;

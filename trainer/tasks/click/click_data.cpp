@@ -16,6 +16,7 @@
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/click_task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
+#include "trainer/tasks/click/sample_storage.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -70,7 +71,8 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
 }
 
 ClickData::ClickData(Config const& config)
-    : train_{open_click_file(fs::path(config.data.folder) / config.data.train, config, notices_)} {
+    : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
+      train_{open_click_file(fs::path(config.data.folder) / config.data.train, config, notices_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
   auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
     if (file.empty()) return cut_off(train_, share, all);
@@ -136,6 +138,11 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
       if (*split && &(*split)->samples.storage() != &train_.samples.storage()) bytes += (*split)->samples.bytes();
     }
     plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
+  } else {
+    std::uint64_t const blocks = train_.samples.storage().blocks();
+    plan.push_back({.what = "blocks of the data's file, which are kept",
+                    .bytes = train_.samples.bytes() / blocks * std::min<std::uint64_t>(blocks, kBlocksKept),
+                    .on_host = true});
   }
   if (click.min_count > 0) {
     auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(click.min_count));

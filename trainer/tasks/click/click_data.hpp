@@ -47,6 +47,7 @@ class ClickData : public Data {
   std::uint64_t samples() const override { return train_.count; }
   std::string_view noun() const override { return "sample"; }
   std::uint64_t block() const override { return kSampleBlock; }
+  bool is_shuffled() const override { return is_shuffled_; }
   bool has(std::string_view split) const override { return (split == "valid" ? valid_ : test_).has_value(); }
   std::uint64_t digest() const override;
   std::vector<std::string> notices() const override { return notices_; }
@@ -59,6 +60,7 @@ class ClickData : public Data {
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
 
   std::vector<std::string> notices_;
+  bool is_shuffled_;
   Split train_;
   std::optional<Split> valid_, test_;
   SampleStatistics statistics_;

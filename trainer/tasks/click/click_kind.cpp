@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string_view>
 
+#include "kernels/base/check.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/click/click_data.hpp"
@@ -67,6 +69,9 @@ std::vector<Field> click_data_fields() {
       FieldBuilder("data", "multi_hot", in_task<&C::multi_hot>, "categories with several values, separated by '|'")
           .fixed_on_resume(),
       FieldBuilder("data", "weighted", in_task<&C::weighted>, "the same, and a value may end in ':' and a weight")
+          .fixed_on_resume(),
+      FieldBuilder("data", "order", in_task<&C::order>, "order of training samples; \"file\": that of the file")
+          .one_of({"shuffled", "file"})
           .fixed_on_resume(),
   };
 }
@@ -179,7 +184,7 @@ std::vector<Field> click_fields() {
                  dense_fields(),
                  {expire_after(),
                   FieldBuilder("eval", "progressive", in_task<&C::progressive>,
-                               "true: reports metrics of samples that are predicted before they are trained on"),
+                               "true: reports metrics of the first epoch: samples are predicted, then trained on"),
                   FieldBuilder("run", "reader_threads", in_task<&C::reader_threads>, "cores that parse text; 0: all")
                       .range(0, 1024)}});
 }
@@ -187,6 +192,22 @@ std::vector<Field> click_fields() {
 void check_click_settings(Config const& config, std::string const& name) {
   require_train_file(config, name);
   if (kLinearProximal.in(config)) require_constant_schedule(config, name);
+  GPUPS_REQUIRE(!click(config).progressive || click(config).order == "file",
+                "{}: eval.progressive is true and data.order is \"{}\" (samples would be predicted after later ones "
+                "were trained on, so the metrics would be too good): set data.order = \"file\" or eval.progressive = "
+                "false",
+                name, click(config).order);
+}
+
+// Throws Error if a factorization machine has no pair of categories to multiply.
+void require_pairs(Config const& config, std::string const& name) {
+  ClickSettings const& settings = click(config);
+  std::int64_t const categories = settings.categorical_columns + (kBuckets.in(config) ? settings.numeric_columns : 0);
+  GPUPS_REQUIRE(!is(config.model.name, {"fm", "deepfm"}) || categories != 1,
+                "{}: model.name is \"{}\" and there is one category (the model multiplies rows of different "
+                "categories, and all values of a cell are pooled into one row, so the products would have no effect): "
+                "write the values in two columns or more, or set model.name = \"{}\"",
+                name, config.model.name, config.model.name == "fm" ? "logistic" : "dcnv2");
 }
 
 class ClickKind : public TaskKind {
@@ -206,7 +227,13 @@ class ClickKind : public TaskKind {
     return config;
   }
   std::vector<Field> fields() const override { return click_fields(); }
+  void set_defaults(Config& config, std::set<std::string> const& given) const override {
+    ClickSettings& settings = config.settings<ClickSettings>();
+    if (!given.contains("data.order")) settings.order = settings.progressive ? "file" : "shuffled";
+  }
   void check(Config const& config, std::string const& name) const override { check_click_settings(config, name); }
+
+  void check_effect(Config const& config, std::string const& name) const override { require_pairs(config, name); }
 
   std::unique_ptr<Data const> read(Config const& config) const override { return std::make_unique<ClickData>(config); }
 

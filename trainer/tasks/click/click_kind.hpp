@@ -30,6 +30,7 @@ struct ClickSettings {
   std::int64_t categorical_columns = 26;
   std::vector<std::string> multi_hot{};
   std::vector<std::string> weighted{};
+  std::string order = "shuffled";
   // [model]
   std::string numeric_features = "log";
   std::int64_t buckets = 1;

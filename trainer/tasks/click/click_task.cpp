@@ -85,7 +85,7 @@ std::unique_ptr<TaskStep> ClickTask::prepare(Stream& stream, Batch const& batch)
   data_.train().samples.gather(batch.samples, samples_);
   ClickInput input = model_.features().make(stream, samples_, row_dropout(batch));
   return std::make_unique<ClickStep>(stream, batch, std::move(input), training_, dense_,
-                                     is_progressive() ? &progressive_ : nullptr);
+                                     is_progressive() && batch.epoch == 0 ? &progressive_ : nullptr);
 }
 
 Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view name) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
@@ -44,45 +45,50 @@ Layout read_layout(std::string_view text, std::string const& path) {
   }
 }
 
-FileHeader read_header(std::span<std::byte const> file, std::string const& path) {
+FileHeader read_header(InputFile const& file) {
+  GPUPS_REQUIRE(file.is_regular(),
+                "{} is not a regular file (blocks of it are read in any order): copy the data to one", file.path());
   FileHeader header;
-  GPUPS_REQUIRE(file.size() >= sizeof header && std::memcmp(file.data(), kMagic, sizeof kMagic) == 0,
-                "{} is not a binary file of samples (its first bytes are others): convert text with gpu_train convert",
-                path);
-  std::memcpy(&header, file.data(), sizeof header);
+  GPUPS_REQUIRE(
+      file.read_at(0, &header, sizeof header) == sizeof header && std::memcmp(header.magic, kMagic, sizeof kMagic) == 0,
+      "{} is not a binary file of samples (its first bytes are others): convert text with gpu_train convert",
+      file.path());
   GPUPS_REQUIRE(
       header.version == kFormatVersion && header.block_samples == kSampleBlock && header.reserved == 0,
       "{} has version {} of the format, or blocks of another size (this program reads version {}): convert the "
       "text again",
-      path, header.version, kFormatVersion);
-  GPUPS_REQUIRE(header.layout_bytes <= kLayoutBytesMax && header.layout_bytes <= file.size() - sizeof header,
-                "{} is shorter than its header and layout (it was cut): copy or convert it again", path);
+      file.path(), header.version, kFormatVersion);
+  GPUPS_REQUIRE(header.layout_bytes <= kLayoutBytesMax && header.layout_bytes <= file.bytes() - sizeof header,
+                "{} is shorter than its header and layout (it was cut): copy or convert it again", file.path());
   return header;
 }
 
 }  // namespace
 
-SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string const& path) {
-  FileHeader const header = read_header(file, path);
-  std::string_view const layout(reinterpret_cast<char const*>(file.data()) + sizeof header, header.layout_bytes);
+SampleFileFacts read_sample_file(InputFile const& file) {
+  std::string const& path = file.path();
+  FileHeader const header = read_header(file);
+  std::string layout(header.layout_bytes, '\0');
+  layout.resize(file.read_at(sizeof header, layout.data(), layout.size()));
   GPUPS_REQUIRE(digest_of_header(header, layout) == header.xxh3,
                 "{} has a header with a wrong checksum (it was changed after it was written): convert the text again",
                 path);
   std::uint64_t const blocks = header.samples / kSampleBlock + (header.samples % kSampleBlock != 0);
-  std::uint64_t const begin = header.index_begin;
-  GPUPS_REQUIRE(begin <= file.size() && begin % kAlignment == 0 && file.size() - begin == blocks * sizeof(BlockEntry) &&
-                    blocks <= file.size(),
-                "{} has {} bytes, which does not fit {} samples with an index at byte {} (it was cut or changed): "
-                "copy or convert it again",
-                path, file.size(), header.samples, begin);
+  std::uint64_t const begin = header.index_begin, size = file.bytes();
+  GPUPS_REQUIRE(
+      begin <= size && begin % kAlignment == 0 && size - begin == blocks * sizeof(BlockEntry) && blocks <= size,
+      "{} has {} bytes, which does not fit {} samples with an index at byte {} (it was cut or changed): "
+      "copy or convert it again",
+      path, size, header.samples, begin);
   GPUPS_REQUIRE(header.samples > 0, "{} has no samples (there is nothing to learn from): convert other text", path);
-  auto const index = file.subspan(begin);
-  GPUPS_REQUIRE(kernels::checksum(index) == header.index_xxh3,
+  std::vector<BlockEntry> entries(blocks);
+  auto const index = std::as_writable_bytes(std::span(entries));
+  std::size_t const read = file.read_at(begin, index.data(), index.size());
+  GPUPS_REQUIRE(kernels::checksum(index.first(read)) == header.index_xxh3,
                 "{} has an index with a wrong checksum (it was changed after it was written): convert the text again",
                 path);
-  std::span const entries(reinterpret_cast<BlockEntry const*>(index.data()), blocks);
   check_entries(entries, sizeof header + header.layout_bytes, begin, path);
-  return {.layout = read_layout(layout, path), .samples = header.samples, .entries = entries};
+  return {.layout = read_layout(layout, path), .samples = header.samples, .entries = std::move(entries)};
 }
 
 SampleFileWriter::SampleFileWriter(std::filesystem::path const& path, Layout const& layout)

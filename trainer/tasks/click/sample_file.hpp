@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/input/input_file.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
 #include "trainer/tasks/click/layout.hpp"
 
@@ -18,12 +19,12 @@ namespace gpups::trainer {
 struct SampleFileFacts {
   Layout layout;
   std::uint64_t samples = 0;
-  std::span<BlockEntry const> entries;  // refer to the file's bytes; each block ends before the index
+  std::vector<BlockEntry> entries;  // each block ends before the index
 };
 
-// Reads header, layout and index from the bytes of the file `path`. Throws Error if the file is of another kind, was
-// cut or changed. Does not check blocks. REQUIRES: file is aligned to 8.
-SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string const& path);
+// Reads header, layout and index of a file. Throws Error if the file is of another kind, was cut or changed. Does not
+// check blocks.
+SampleFileFacts read_sample_file(InputFile const& file);
 
 // Writes a file in order, under another name that finish() changes to `path`. Without finish(), the destructor removes
 // the file. Throws Error if the file cannot be written.

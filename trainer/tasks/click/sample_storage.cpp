@@ -6,62 +6,68 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
-#include "trainer/input/input_file.hpp"
-#include "trainer/tasks/click/sample_file.hpp"
 
 namespace gpups::trainer {
 
-struct SampleStorage::Mapping {
-  explicit Mapping(std::filesystem::path const& path)
-      : file(path), facts(read_sample_file(file.bytes(), file.path())) {}
-
-  MappedFile file;
-  SampleFileFacts facts;
-};
-
 SampleStorage::SampleStorage(Layout layout, std::uint64_t samples, std::vector<std::vector<std::byte>> blocks,
                              std::span<std::uint64_t const> digests)
-    : memory_(std::move(blocks)), layout_(std::move(layout)), shape_(layout_), samples_(samples) {
+    : memory_(std::move(blocks)),
+      facts_{.layout = std::move(layout), .samples = samples, .entries = {}},
+      shape_(facts_.layout) {
   GPUPS_ASSERT(memory_.size() == (samples + kSampleBlock - 1) / kSampleBlock && digests.size() == memory_.size());
   for (std::size_t b = 0; b < memory_.size(); ++b) {
-    memory_entries_.push_back({.begin = 0, .bytes = memory_[b].size(), .xxh3 = digests[b]});
+    facts_.entries.push_back({.begin = 0, .bytes = memory_[b].size(), .xxh3 = digests[b]});
   }
-  entries_ = memory_entries_;
 }
 
 SampleStorage::SampleStorage(std::filesystem::path const& path)
-    : mapping_(std::make_unique<Mapping const>(path)),
-      layout_(mapping_->facts.layout),
-      shape_(layout_),
-      samples_(mapping_->facts.samples),
-      entries_(mapping_->facts.entries),
-      checked_(std::make_unique<std::atomic<bool>[]>(entries_.size())) {}
+    : file_(std::in_place, path), facts_(read_sample_file(*file_)), shape_(facts_.layout) {}
 
-SampleStorage::~SampleStorage() = default;
-
-BlockView SampleStorage::block(std::uint64_t number) const {
+SampleBlock SampleStorage::read(std::uint64_t number) const {
   GPUPS_ASSERT(number < blocks());
-  std::size_t const samples = samples_of(number);
-  if (!mapping_) return {shape_, memory_[number].data(), samples};
-  if (!checked_[number].load(std::memory_order_acquire)) check(number);
-  return {shape_, mapping_->file.bytes().data() + entries_[number].begin, samples};
+  if (!file_) return {.view = {shape_, memory_[number].data(), samples_of(number)}};
+  auto const bytes = read_bytes(number);
+  return {.view = {shape_, bytes.get(), samples_of(number)}, .bytes = bytes};
+}
+
+SampleBlock SampleStorage::read_and_keep(std::uint64_t number) const {
+  if (!file_) return read(number);
+  auto const block = kept(number);
+  std::lock_guard const lock(block->reading);
+  if (block->bytes == nullptr) block->bytes = read_bytes(number);
+  return {.view = {shape_, block->bytes.get(), samples_of(number)}, .bytes = block->bytes};
 }
 
 std::size_t SampleStorage::samples_of(std::uint64_t block) const {
-  return std::min(kSampleBlock, samples_ - block * kSampleBlock);
+  return std::min(kSampleBlock, samples() - block * kSampleBlock);
 }
 
-// Two threads may check a block at the same time, with the same result.
-void SampleStorage::check(std::uint64_t number) const {
-  BlockEntry const& entry = entries_[number];
-  auto const bytes = mapping_->file.bytes().subspan(entry.begin, entry.bytes);
-  std::string const wrong =
-      kernels::checksum(bytes) != entry.xxh3 ? "its checksum is wrong" : check_block(shape_, bytes, samples_of(number));
-  GPUPS_REQUIRE(wrong.empty(),
-                "{} has a damaged block, {} of {}: {} (it was changed after it was written): convert the "
-                "text again",
-                mapping_->file.path(), number, blocks(), wrong);
-  checked_[number].store(true, std::memory_order_release);
+std::shared_ptr<std::byte const []> SampleStorage::read_bytes(std::uint64_t number) const {
+  BlockEntry const& entry = facts_.entries[number];
+  std::shared_ptr<std::byte[]> const bytes(new std::byte[entry.bytes]);
+  std::span const block(bytes.get(), file_->read_at(entry.begin, bytes.get(), entry.bytes));
+  std::string const wrong = block.size() < entry.bytes               ? "the file ends before it"
+                            : kernels::checksum(block) != entry.xxh3 ? "its checksum is wrong"
+                                                                     : check_block(shape_, block, samples_of(number));
+  if (wrong.empty()) return bytes;
+  file_->require_unchanged();
+  throw Error(
+      fmt::format("{} has a damaged block, {} of {}: {} (it was changed after it was written): convert the text again",
+                  file_->path(), number, blocks(), wrong));
+}
+
+std::shared_ptr<SampleStorage::KeptBlock> SampleStorage::kept(std::uint64_t number) const {
+  std::lock_guard const lock(keeping_);
+  auto const [at, added] = kept_.try_emplace(number);
+  std::shared_ptr<KeptBlock> block = at->second;
+  if (!added) return block;
+  block = at->second = std::make_shared<KeptBlock>();
+  kept_order_.push_back(number);
+  if (kept_order_.size() > kBlocksKept) {
+    kept_.erase(kept_order_.front());
+    kept_order_.pop_front();
+  }
+  return block;
 }
 
 }  // namespace gpups::trainer

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -136,6 +137,7 @@ std::uint64_t Samples::bytes() const {
 }
 
 void Samples::gather(std::span<std::uint64_t const> indices, SampleBatch& out) const {
+  std::unordered_map<std::uint64_t, SampleBlock> blocks;
   std::vector<Run> runs;
   runs.reserve(indices.size());
   for (std::size_t at = 0, count = 0; at < indices.size(); at += count) {
@@ -143,7 +145,10 @@ void Samples::gather(std::span<std::uint64_t const> indices, SampleBatch& out) c
     GPUPS_ASSERT(first < size());
     count = 1;
     while (at + count < indices.size() && row + count < kSampleBlock && indices[at + count] == first + count) ++count;
-    runs.push_back({storage_->block(first / kSampleBlock), row, count, at});
+    std::uint64_t const number = first / kSampleBlock;
+    auto found = blocks.find(number);
+    if (found == blocks.end()) found = blocks.emplace(number, storage_->read_and_keep(number)).first;
+    runs.push_back({found->second.view, row, count, at});
   }
   auto const each_run = [&](auto const& use) {
     for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -157,11 +162,14 @@ void Samples::gather(std::span<std::uint64_t const> indices, SampleBatch& out) c
 
 void Samples::read(std::uint64_t first, std::uint64_t count, SampleBatch& out) const {
   GPUPS_ASSERT(first <= size() && count <= size() - first);
+  std::vector<SampleBlock> blocks;
+  std::uint64_t const first_block = first / kSampleBlock;
+  for (std::uint64_t b = first_block; b * kSampleBlock < first + count; ++b) blocks.push_back(storage_->read(b));
   auto const each_run = [&](auto const& use) {
     for (std::uint64_t at = 0, part = 0; at < count; at += part) {
       std::uint64_t const row = (first + at) % kSampleBlock;
       part = std::min(count - at, kSampleBlock - row);
-      use(Run{storage_->block((first + at) / kSampleBlock), row, part, at});
+      use(Run{blocks[(first + at) / kSampleBlock - first_block].view, row, part, at});
     }
   };
   fill(storage_->shape(), count, each_run, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Click data: labelled samples as columns, in memory or in a mapped file.
+// Click data: labelled samples as columns, in memory or in a file.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,9 @@ struct SampleBatch {
 // Samples of a block. Reading samples block by block is fastest.
 constexpr std::uint64_t kSampleBlock = 1024;
 
-// A data set. Copies share its bytes. The checksum and the contents of a file's block are checked at its first use: the
-// call that uses the block throws Error if it was changed since it was written. A mapped file must not change while it
-// is open.
+// A data set. Copies share its bytes. The checksum and the contents of a file's block are checked whenever it is read:
+// the call that reads the block throws Error if it was changed since it was written, or since the file was opened. If
+// another file gets the name, the first one is still read.
 class Samples {
  public:
   explicit Samples(std::shared_ptr<SampleStorage const> storage) : storage_(std::move(storage)) {}
@@ -80,7 +80,7 @@ inline Samples read_samples_text(std::filesystem::path const& file, Layout const
   return read_samples_text(std::span(&file, 1), layout, options, notices);
 }
 
-// Maps a file that convert_samples() wrote. Throws Error if the file is of another kind, was cut or changed. Does not
+// Opens a file that convert_samples() wrote. Throws Error if the file is of another kind, was cut or changed. Does not
 // check blocks.
 Samples open_samples(std::filesystem::path const& path);
 

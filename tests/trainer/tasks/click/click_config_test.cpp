@@ -167,28 +167,33 @@ TEST(ClickConfig, RejectsSettingsMadeIneffectiveByOthers) {
   EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "optimizer.schedule=linear"}));
 }
 
+TEST(ClickConfig, ProgressiveValidationNeedsTheOrderOfTheFile) {
+  EXPECT_EQ(parse("").settings<ClickSettings>().order, "shuffled");
+  EXPECT_EQ(parse("", {"eval.progressive=true"}).settings<ClickSettings>().order, "file");
+  EXPECT_EQ(parse("[eval]\nprogressive = true\n", {"eval.progressive=false"}).settings<ClickSettings>().order,
+            "shuffled");
+  expect_error(
+      [] {
+        parse("", {"eval.progressive=true", "data.order=shuffled"});
+      },
+      {"run.toml: eval.progressive is true and data.order is \"shuffled\"", "would be too good",
+       "set data.order = \"file\" or eval.progressive = false"});
+  expect_error([] { parse("", {"data.order=random"}); }, {"\"random\" (unknown)"});
+  expect_error([] { parse("", {"train.shuffle=false"}); }, {"there is no key 'shuffle'", "did you mean data.order?"});
+}
+
 TEST(ClickConfig, GraphModelsRejectClickSettings) {
-  for (char const* setting : {"data.numeric_columns=3",
-                              "data.categorical_columns=3",
-                              "data.multi_hot=[\"C1\"]",
-                              "data.weighted=[\"C1\"]",
-                              "model.numeric_features=none",
-                              "model.pooling=mean",
-                              "model.dims=[\"C1:3\"]",
-                              "model.shared=[\"C1,C2\"]",
-                              "model.admission_count=2",
-                              "model.bottom=[3]",
-                              "model.top=[3]",
-                              "model.cross_layers=3",
-                              "model.wide=true",
-                              "model.row_dropout=0.1",
-                              "model.dropout=0.1",
-                              "linear.kind=sgd",
-                              "linear.l2=0.1",
-                              "dense.optimizer=sgd",
-                              "dense.learning_rate=1",
-                              "dense.weight_decay=1",
-                              "train.expire_after=5",
+  for (char const* setting : {"data.numeric_columns=3",   "data.categorical_columns=3",
+                              "data.multi_hot=[\"C1\"]",  "data.weighted=[\"C1\"]",
+                              "data.order=file",          "model.numeric_features=none",
+                              "model.pooling=mean",       "model.dims=[\"C1:3\"]",
+                              "model.shared=[\"C1,C2\"]", "model.admission_count=2",
+                              "model.bottom=[3]",         "model.top=[3]",
+                              "model.cross_layers=3",     "model.wide=true",
+                              "model.row_dropout=0.1",    "model.dropout=0.1",
+                              "linear.kind=sgd",          "linear.l2=0.1",
+                              "dense.optimizer=sgd",      "dense.learning_rate=1",
+                              "dense.weight_decay=1",     "train.expire_after=5",
                               "eval.progressive=true"}) {
     expect_error([&] { parse_config("", "t", "/", {setting}); },
                  {(std::string("--set ") + setting).c_str(), "has no effect here"});
@@ -255,6 +260,7 @@ TEST(ClickConfig, CommonSettingsIncludeModelStructure) {
                            "data.categorical_columns",
                            "data.multi_hot",
                            "data.weighted",
+                           "data.order",
                            "model.numeric_features",
                            "model.pooling",
                            "model.dims",
@@ -290,6 +296,7 @@ TEST(ClickConfig, ResumeDifferencesIncludeModelStructure) {
                               "data.categorical_columns=9",
                               "data.multi_hot=[\"C5\"]",
                               "data.weighted=[\"C6\"]",
+                              "data.order=file",
                               "model.numeric_features=both",
                               "model.pooling=mean",
                               "model.dims=[\"C1:3\"]",
@@ -326,9 +333,11 @@ TEST(ClickConfig, ResumeDifferencesIncludeModelStructure) {
     with.emplace_back(setting);
     EXPECT_EQ(resume_differences(parse("", proximal), parse("", with)).size(), 1U) << setting;
   }
-  auto with = base;
-  with.emplace_back("eval.progressive=true");
-  EXPECT_TRUE(resume_differences(c, parse("", with)).empty());
+  auto in_order = base;
+  in_order.emplace_back("data.order=file");
+  auto progressive = in_order;
+  progressive.emplace_back("eval.progressive=true");
+  EXPECT_TRUE(resume_differences(parse("", in_order), parse("", progressive)).empty());
 }
 
 TEST(TableSettings, ConvertToLibraryOptions) {

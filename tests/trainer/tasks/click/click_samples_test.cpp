@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples are equal from a mapped file and from memory, in any order. A truncated, changed or malicious file is
+// Samples are equal from a file and from memory, in any order. A truncated, changed or malicious file is
 // rejected.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "kernels/runtime/arena.hpp"
@@ -11,6 +12,7 @@
 #include "tests/trainer/tasks/click/click_fixture.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
 #include "trainer/tasks/click/block.hpp"
+#include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
 
 namespace gpups::trainer::click_samples_test {
@@ -189,6 +191,68 @@ TEST(ClickSamples, ErrorNamesDamagedBlockAndOthersAreReadable) {
   for (int again = 0; again < 2; ++again) {
     expect_error([&] { samples.read(1000, 100, batch); }, {"damaged block, 1 of 3: its checksum is wrong"});
   }
+}
+
+// A file that changes while it is open. The size is that of the file, or of a part that ends in the middle of a block.
+TEST(ClickSamples, RejectsFileThatChangesWhileItIsRead) {
+  for (Layout const& layout : {criteo_layout(), small_layout()}) {
+    Clicks const clicks(layout, 3000), others(layout, 4000);
+    std::string const whole = clicks.bytes(), rubbish(whole.size(), '\xAB');
+    for (std::string const& now : {std::string(), whole.substr(0, whole.size() / 2), rubbish,
+                                   others.bytes().substr(0, whole.size()), others.bytes()}) {
+      std::filesystem::path const path = clicks.write(whole);
+      Samples const samples = open_samples(path);
+      SampleBatch batch;
+      samples.read(0, 1024, batch);
+      samples.gather(std::vector<std::uint64_t>{5, 1, 1023}, batch);
+      std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+      Samples const before = open_samples(path);  // the time of change is another one after the file is written again
+      clicks.write(now);
+      for (Samples const* one : {&samples, &before}) {
+        expect_error([&] { one->read(0, one->size(), batch); }, {"changed.bin changed while it was read"});
+        expect_error(
+            [&] {
+              one->gather(std::vector<std::uint64_t>{1030, 2900}, batch);
+            },
+            {"changed.bin changed while it was read"});
+      }
+      samples.gather(std::vector<std::uint64_t>{5, 1, 1023}, batch);  // of a block that was read before
+      expect_sample(layout, batch, 1, oracle_sample(layout, clicks.lines[1]));
+    }
+  }
+}
+
+// The name is given to another file, as `gpu_train convert` does it: the file that was opened is still complete.
+TEST(ClickSamples, ReadsTheFileThatWasOpenedIfAnotherGetsItsName) {
+  Clicks const clicks(small_layout(), 3000), others(small_layout(), 1500);
+  Samples const samples = open_samples(clicks.binary);
+  std::filesystem::rename(others.binary, clicks.binary);
+  SampleBatch batch;
+  samples.read(0, samples.size(), batch);
+  samples.gather(std::vector<std::uint64_t>{2999, 5}, batch);
+  expect_sample(clicks.layout, batch, 0, oracle_sample(clicks.layout, clicks.lines[2999]));
+  EXPECT_EQ(open_samples(clicks.binary).size(), 1500U);
+}
+
+// More blocks than are kept, in an order in which each is used again after others have taken its place.
+TEST(ClickSamples, GatherReadsBlocksAgainThatAreNotKept) {
+  Layout const layout = make_layout(1, 0);
+  TemporaryFolder const folder;
+  std::uint64_t const blocks = kBlocksKept + 40;
+  std::string text;
+  for (std::uint64_t i = 0; i < blocks * kSampleBlock; ++i) text += "1\t" + std::to_string(i) + "\n";
+  convert_samples(folder.write("a.tsv", text), folder.path() / "a.bin", layout, {});
+  Samples const samples = open_samples(folder.path() / "a.bin");
+  kernels::Arena arena(4);
+  arena.blocks(4, [&](std::size_t thread) {
+    SampleBatch batch;
+    for (std::uint64_t round = 0; round < 3; ++round) {
+      std::vector<std::uint64_t> indices;
+      for (std::uint64_t b = 0; b < blocks; ++b) indices.push_back(b * kSampleBlock + 7 * round + thread);
+      samples.gather(indices, batch);
+      for (std::uint64_t b = 0; b < blocks; ++b) ASSERT_EQ(batch.numbers[b], static_cast<float>(indices[b]));
+    }
+  });
 }
 
 TEST(ClickSamples, RejectsInvalidHeaders) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -11,7 +12,6 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
 #include "trainer/run/saved_run.hpp"
-#include "trainer/step/batch_sampler.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/click_metrics.hpp"
 #include "trainer/tasks/click/text/convert.hpp"
@@ -124,9 +124,30 @@ TEST_F(ClickTrainTest, BinaryFileGivesTheSameRun) {
   auto const binary = folder_.path() / "clicks.bin";
   convert_samples(clicks_, binary, criteo_layout(), {});
   clicks_ = binary;
-  auto const mapped = run("binary", small("dlrm", {"train.steps=5", "run.ranks=2"}));
-  EXPECT_EQ(result(mapped), result(text));
-  EXPECT_EQ(mapped.at("data_digest"), text.at("data_digest"));
+  auto const of_file = run("binary", small("dlrm", {"train.steps=5", "run.ranks=2"}));
+  EXPECT_EQ(result(of_file), result(text));
+  EXPECT_EQ(of_file.at("data_digest"), text.at("data_digest"));
+}
+
+// The data changes after the run has read it once, as it does when a program writes it anew.
+TEST_F(ClickTrainTest, DataThatChangesWhileTrainingEndsTheRunWithAnError) {
+  auto const binary = folder_.path() / "clicks.bin";
+  convert_samples(clicks_, binary, criteo_layout(), {});
+  std::filesystem::last_write_time(binary, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  clicks_ = binary;
+  for (char const* ranks : {"run.ranks=1", "run.ranks=3"}) {
+    Config const c = config(small("dlrm", {ranks}));
+    auto const data = read_data(c);
+    auto const size = std::filesystem::file_size(binary);
+    std::filesystem::resize_file(binary, size / 2);
+    expect_error(
+        [&] {
+          run_ranks(Group::threads(static_cast<int>(c.run.ranks)),
+                    [&](Group one) { train(c, *data, one, {.folder = folder_.path() / ranks}); });
+        },
+        {"clicks.bin changed while it was read"});
+    convert_samples(folder_.path() / "clicks.tsv", binary, criteo_layout(), {});
+  }
 }
 
 TEST_F(ClickTrainTest, ResolvedConfigurationReproducesTheRun) {
@@ -157,7 +178,7 @@ TEST_F(ClickTrainTest, ResumedRunEqualsUninterruptedRun) {
 }
 
 TEST_F(ClickTrainTest, SavedRunIsEvaluatedOnAnyRankCount) {
-  auto const summary = run("run", rich());
+  auto const summary = run("run", rich({"train.keep_best=false"}));  // the validation is that of the saved step
   SavedRun const saved = open_run(folder_.path() / "run", {});
   for (int ranks : {1, 3}) {
     for (char const* split : {"test", "valid"}) {
@@ -229,6 +250,7 @@ TEST_F(ClickTrainTest, EverySettingChangesTheResult) {
                               "dense.epsilon=0.1",
                               "dense.weight_decay=0.1",
                               "optimizer.schedule=linear",
+                              "data.order=file",
                               "train.seed=2"}) {
     EXPECT_NE(hash(setting, with({setting})), base) << setting;
   }
@@ -283,22 +305,19 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
   data.train().samples.read(0, 700, all);
   double const share = std::accumulate(all.labels.begin(), all.labels.end(), 0.0) / 700;
   double bias = std::log(share / (1 - share));  // the initial bias of a run
-  BatchSampler batches(
-      700, {.batch_size = 200, .seed = static_cast<std::uint64_t>(c.train.seed), .block_samples = data.block()});
-  std::vector<std::vector<Prediction>> epochs(2);
-  std::vector<double> losses(2);
-  for (std::int64_t clock = 0; clock < 8; ++clock) {
+  std::vector<Prediction> predicted;
+  double loss = 0;
+  for (std::uint64_t first = 0; first < 700; first += 200) {
     SampleBatch samples;
-    Batch const batch = batches.make(Clock{clock});
-    data.train().samples.gather(batch.samples, samples);
+    data.train().samples.read(first, std::min<std::uint64_t>(200, 700 - first), samples);
     std::map<std::pair<std::size_t, std::uint64_t>, double> gradients;
     double bias_gradient = 0;
     for (std::size_t i = 0; i < samples.samples; ++i) {
       double logit = bias;
       for (std::size_t f = 0; f < 26; ++f) logit += weights[{f, samples.values[i * 26 + f]}];
       double const p = 1 / (1 + std::exp(-logit)), label = samples.labels[i];
-      epochs[static_cast<std::size_t>(clock / 4)].push_back({static_cast<float>(p), samples.labels[i]});
-      losses[static_cast<std::size_t>(clock / 4)] -= label > 0 ? std::log(p) : std::log(1 - p);
+      predicted.push_back({static_cast<float>(p), samples.labels[i]});
+      loss -= label > 0 ? std::log(p) : std::log(1 - p);
       for (std::size_t f = 0; f < 26; ++f) gradients[{f, samples.values[i * 26 + f]}] += p - label;
       bias_gradient += p - label;
     }
@@ -307,16 +326,43 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
     bias -= 0.5 * bias_gradient / n;
   }
   auto const reported = lines("run", "progressive");
-  ASSERT_EQ(reported.size(), 2U);
-  for (std::size_t epoch = 0; epoch < 2; ++epoch) {
-    auto const& json = reported[epoch].at("progressive");
-    EXPECT_EQ(reported[epoch].at("step"), 4 * (epoch + 1));
-    EXPECT_EQ(json.at("samples"), 700);
-    EXPECT_NEAR(json.at("auc").get<double>(), area_under_curve(epochs[epoch]).value(), 1e-4);
-    EXPECT_NEAR(json.at("log_loss").get<double>(), losses[epoch] / 700, 1e-5);
+  ASSERT_EQ(reported.size(), 1U);  // not of the second epoch, whose samples were trained on
+  auto const& json = reported[0].at("progressive");
+  EXPECT_EQ(reported[0].at("step"), 4);
+  EXPECT_EQ(json.at("samples"), 700);
+  EXPECT_NEAR(json.at("auc").get<double>(), area_under_curve(predicted).value(), 1e-4);
+  EXPECT_NEAR(json.at("log_loss").get<double>(), loss / 700, 1e-5);
+  EXPECT_EQ(summary.at("progressive"), json);
+}
+
+// Users come one after another, and each has one label for all samples: nothing can be predicted about a user who comes
+// for the first time. With the samples of all users in random order, the label of a user would be known soon.
+TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfTheOrderOfTheFile) {
+  constexpr int kUsers = 200, kSamplesOfUser = 32;
+  std::string text;
+  std::mt19937 random(7);
+  for (int user = 0; user < kUsers; ++user) {
+    std::string const line = fmt::format("{}\tuser{}\n", random() >> 31, user);
+    for (int i = 0; i < kSamplesOfUser; ++i) text += line;
   }
-  EXPECT_EQ(summary.at("progressive"), reported[1].at("progressive"));
-  EXPECT_GT(summary.at("progressive").at("auc").get<double>(), reported[0].at("progressive").at("auc").get<double>());
+  clicks_ = folder_.write("users.tsv", text);
+  auto const settings = [&](Settings more) {
+    more.insert(more.end(), {"data.train=" + clicks_.string(), "data.numeric_columns=0", "data.categorical_columns=1",
+                             "model.numeric_features=none", "data.test_share=0", "linear.learning_rate=0.5",
+                             "train.batch_size=640"});
+    return more;
+  };
+  testing::internal::CaptureStderr();
+  auto const in_order = run("in_order", settings({"eval.progressive=true"}));
+  std::string const log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(in_order.at("progressive").at("samples"), kUsers * kSamplesOfUser);
+  EXPECT_NEAR(in_order.at("progressive").at("auc").get<double>(), 0.5, 0.1);
+  EXPECT_EQ(lines("in_order", "progressive").size(), 1U);
+  EXPECT_THAT(log, testing::HasSubstr("progressive validation is of the first epoch only"));
+  EXPECT_EQ(result(run("ranks", settings({"eval.progressive=true", "run.ranks=3"}))), result(in_order));
+  EXPECT_EQ(result(run("stated", settings({"eval.progressive=true", "data.order=file"}))), result(in_order));
+  EXPECT_EQ(run("file", settings({"data.order=file"})).at("table_hash"), in_order.at("table_hash"));
+  EXPECT_NE(run("shuffled", settings({})).at("table_hash"), in_order.at("table_hash"));
 }
 
 TEST_F(ClickTrainTest, ProgressiveMetricsAreOffByDefault) {
