@@ -294,7 +294,6 @@ class GPUPS_EXPORT Store {
   void wait_allreduce(std::span<std::int64_t> values);
 
   // -- between steps: after advance_clock() and before the next push(), otherwise they throw Error --
-  //
   // These functions wait until the step before clock() is complete, and throw GradientError if it was rejected.
 
   // Reads the rows of any keys, with all updates of steps before clock(), and blocks until they have arrived. Creates

@@ -302,63 +302,6 @@ void Training::wait_expire() {
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"rows_forgotten", forgotten}});
 }
 
-std::optional<Metrics> Training::wait_evaluate(std::string_view split) {
-  Metrics metrics = task().wait_evaluate(*stream_, store(), split);
-  std::int64_t stops = StopSignals::received() ? 1 : 0;
-  store().wait_allreduce({&stops, 1});
-  return stops == 0 ? std::optional(std::move(metrics)) : std::nullopt;
-}
-
-// A signal ends the validation: the run stops, and begins with it when it is resumed.
-void Training::wait_validate() {
-  BestValidation& best = state_.best;
-  std::optional<Metrics> valid = wait_evaluate("valid"), test;
-  bool const keeps = valid && config_.train.keep_best && (best.step == 0 || valid->quality > best.kept_quality);
-  bool const tests = keeps && data_.has("test");
-  if (tests) test = wait_evaluate("test");
-  state_.validation_due = !valid || (tests && !test);
-  if (state_.validation_due) {
-    stopped_ = true;
-    return;
-  }
-  valid_ = std::move(valid);
-  bool const better = valid_->quality > best.quality;
-  best.validations_since = better ? 0 : best.validations_since + 1;
-  patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
-  progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
-                              state_.loss ? fmt::format(", loss {:.4f}", *state_.loss) : ""));
-  if (patience_over_)
-    progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
-  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
-  if (better) best.quality = valid_->quality;
-  if (keeps) wait_keep_best(test);
-}
-
-// Keeps the model of the best validation so far. test: its metrics, if there is a test split.
-void Training::wait_keep_best(std::optional<Metrics> const& test) {
-  BestValidation& best = state_.best;
-  best.step = state_.clock;
-  best.kept_quality = valid_->quality;
-  best.summary = {{"step", state_.clock},
-                  {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
-                  {"valid", valid_->json},
-                  {"table_hash", fmt::format("{:016x}", store().table_hash())}};
-  if (test) {
-    best.summary["test"] = test->json;
-    best.test_text = test->text;
-  }
-  if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
-}
-
-// Reports the progressive validation of the first epoch, or of its steps since a resume.
-void Training::wait_progressive() {
-  auto const metrics = task().wait_progressive(store());
-  if (!metrics) return;
-  state_.progressive = metrics->json;
-  progress_.print("epoch 1: progressive " + metrics->text);
-  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"progressive", metrics->json}});
-}
-
 void Training::wait_save(std::filesystem::path const& checkpoint) {
   if (folder_) folder_->require_there();  // saving would create the folder again
   state_.train_seconds = seconds_before_ + watch_.seconds();

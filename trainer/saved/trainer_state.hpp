@@ -41,7 +41,7 @@ struct TrainerState {
   double train_seconds = 0;
   std::int64_t samples = 0;
   std::optional<double> loss{};  // of the last report; nothing if there was none, or if another version saved the state
-  bool validation_due = false;  // a signal came during the validation after the last step
+  bool validation_due = false;   // a signal came during the validation after the last step
 
   bool operator==(TrainerState const&) const = default;
 };

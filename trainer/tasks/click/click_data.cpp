@@ -23,8 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a file has the binary format, by its first bytes.
+// Whether a file has the binary format, by its first bytes. Pipes, which can be read once, have text.
 bool is_binary(fs::path const& path) {
+  std::error_code unknown;  // a file that does not exist is reported when it is opened
+  if (fs::is_other(path, unknown)) return false;
   char first[sizeof kMagic];
   return InputFile(path).read(first, sizeof first) == sizeof first && std::memcmp(first, kMagic, sizeof first) == 0;
 }
@@ -46,19 +48,20 @@ Layout layout_of(Config const& config) {
                      static_cast<std::size_t>(click.categorical_columns), click.multi_hot, click.weighted);
 }
 
-Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
+Samples open_click_files(std::span<fs::path const> files, Config const& config, std::vector<std::string>& notices) {
   Layout const layout = layout_of(config);
-  std::error_code unknown;  // a file that does not exist is reported when it is opened
-  auto const type = fs::status(path, unknown).type();
-  GPUPS_REQUIRE(type == fs::file_type::regular || type == fs::file_type::directory ||
-                    type == fs::file_type::not_found || type == fs::file_type::none,
-                "{} is a pipe or a device (data files are opened more than once): write the data to a regular file",
-                path.string());
-  if (!is_binary(path)) {
+  auto const binary = std::find_if(files.begin(), files.end(), is_binary);
+  if (binary == files.end()) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
-                              .threads = static_cast<int>(config.settings<ClickSettings>().reader_threads)};
-    return read_samples_text(path, layout, options, notices);
+                              .threads = static_cast<int>(config.settings<ClickSettings>().reader_threads),
+                              .table = config.data.table};
+    return read_samples_text(files, layout, options, notices);
   }
+  fs::path const& path = *binary;
+  GPUPS_REQUIRE(files.size() == 1,
+                "{} is a binary file of samples, and {} files are named (several files are read as text, in order): "
+                "join the text files before they are converted",
+                path.string(), files.size());
   Samples samples = open_samples(path);
   GPUPS_REQUIRE(
       samples.layout() == layout,
@@ -72,11 +75,11 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
 
 ClickData::ClickData(Config const& config)
     : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
-      train_{open_click_file(fs::path(config.data.folder) / config.data.train, config, notices_)} {
+      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
   auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
     if (file.empty()) return cut_off(train_, share, all);
-    Split split{open_click_file(fs::path(config.data.folder) / file, config, notices_)};
+    Split split{open_click_files(files_named(config.data.folder, file), config, notices_)};
     split.count = split.samples.size();
     return split;
   };

@@ -26,9 +26,10 @@ struct Split {
   std::uint64_t first = 0, count = 0;
 };
 
-// Opens a file of samples, text or binary. Adds to `notices` what a user should know. Throws Error if the layout of a
-// binary file is not the configuration's.
-Samples open_click_file(std::filesystem::path const& path, Config const& config, std::vector<std::string>& notices);
+// Opens files of samples: one that is binary, or some of text. Adds to `notices` what a user should know. Throws Error
+// if the layout of a binary file is not the configuration's.
+Samples open_click_files(std::span<std::filesystem::path const> files, Config const& config,
+                         std::vector<std::string>& notices);
 
 // The samples of a run, and statistics of its training samples.
 class ClickData : public Data {

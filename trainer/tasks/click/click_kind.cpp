@@ -176,6 +176,7 @@ std::vector<Field> click_linear_fields() {
 
 std::vector<Field> click_fields() {
   return joined({click_data_fields(),
+                 table_fields(),
                  only_if(kRows, row_fields()),
                  click_model_fields(),
                  only_if(kRows, optimizer_fields()),

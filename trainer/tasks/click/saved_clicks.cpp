@@ -49,7 +49,7 @@ void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notice
                           std::function<void(std::span<float const>)> const& take) {
   Config config = saved_.config;
   config.data.bad_share_max = 0;  // each line needs a probability, so that no bad line is left out
-  Samples const samples = open_click_file(file, config, notices);
+  Samples const samples = open_click_files(std::span(&file, 1), config, notices);
   ClickPredictor predictor(*model_, *dense_);
   Stream stream = store_->make_stream();
   SampleBatch batch;

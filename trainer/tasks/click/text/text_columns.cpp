@@ -33,7 +33,7 @@ bool is_usual(std::string_view line, Layout const& layout) {
 TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, TableSettings const& settings,
                          std::string_view path)
     : path_(path), settings_(settings) {
-  TableKind kind{.columns = {}, .separator = "tabs"};
+  TableKind kind{.columns = {}, .separator = "tab"};
   auto const lines = first_lines(first_chunk, settings, kind);
   bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||
                        !settings.columns.empty();
@@ -50,6 +50,10 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   for (std::string const& name : layout.numbers) add(name, true);
   for (CategoryField const& field : layout.categories) add(field.name, false);
   kind.columns = columns;
+  // Lines that cannot be divided into so many columns are bad lines.
+  if (Division const division = best_division(lines, settings, kind, path);
+      !any_set && (division.fields < layout.columns() || 2 * division.lines_fit < lines.size()))
+    return;
   table_ = find_layout(lines, settings, kind, path);
 }
 

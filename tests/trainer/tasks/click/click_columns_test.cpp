@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of clicks with other separators, quotes, headings, comments or orders of columns gives the samples of the usual
+// text.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/click/samples.hpp"
+
+namespace gpups::trainer::click_columns_test {
+namespace {
+
+using test::expect_error;
+
+Layout const kLayout = make_layout(1, 2);
+
+class ClickColumns : public testing::Test {
+ protected:
+  // Reads files with these texts, one after the other.
+  Samples read(std::vector<std::string> const& texts, TableSettings const& table = {}, double bad_share_max = 0) {
+    std::vector<std::filesystem::path> files;
+    for (std::string const& text : texts) files.push_back(folder_.write("part" + std::to_string(files.size()), text));
+    notices_.clear();
+    return read_samples_text(files, kLayout, {.bad_share_max = bad_share_max, .table = table}, notices_);
+  }
+  std::uint64_t digest(std::string const& text, TableSettings const& table = {}) {
+    return read({text}, table).digest();
+  }
+  bool says(std::string const& words) const {
+    return std::any_of(notices_.begin(), notices_.end(),
+                       [&](std::string const& notice) { return notice.find(words) != notice.npos; });
+  }
+
+  test::TemporaryFolder folder_;
+  std::vector<std::string> notices_;
+};
+
+constexpr char const* kUsual = "1\t5\tabc\tx,y\n0\t\tdef\t\n1\t-2.5\tabc\tz\n";
+
+TEST_F(ClickColumns, AreFound) {
+  std::uint64_t const usual = digest(kUsual);
+  EXPECT_TRUE(notices_.empty());
+  EXPECT_EQ(digest("1,5,abc,\"x,y\"\n0,,def,\n1,-2.5,abc,z\n"), usual);
+  EXPECT_TRUE(says("separated by commas"));
+  EXPECT_EQ(digest("label,I1,C1,C2\r\n1,5,abc,\"x,y\"\r\n0,,def,\r\n1,-2.5,abc,z\r\n"), usual);
+  EXPECT_TRUE(says("separated by commas, with a heading; columns label, I1, C1, C2"));
+  EXPECT_EQ(digest("C2\tclick\tI1\tC1\nx,y\t1\t5\tabc\n\t0\t\tdef\nz\t1\t-2.5\tabc\n"), usual);
+  EXPECT_EQ(digest("1\t5\tabc\tx,y\n\n0\t\tdef\t\n1\t-2.5\tabc\tz\n\n"), usual);  // empty lines
+}
+
+TEST_F(ClickColumns, AreThoseOfTheSettings) {
+  std::uint64_t const usual = digest(kUsual);
+  std::string const table = "id,click,site,price,app\n7,1,abc,5,\"x,y\"\n8,0,def,,\n9,1,abc,-2.5,z\n";
+  EXPECT_EQ(digest(table, {.columns = {"click", "price", "site", "app"}}), usual);
+  EXPECT_TRUE(says("columns click, price, site, app"));
+  EXPECT_EQ(digest(table, {.heading = "yes", .columns = {"2", "4", "3", "5"}}), usual);
+  EXPECT_EQ(digest("# a comment\n1;5;abc;x,y\n# another\n0;;def;\n1;-2.5;abc;z\n",
+                   {.separator = "semicolon", .comment = "#"}),
+            usual);
+  expect_error([&] { read({table}); }, {"part0 has lines of 5 fields", "data.columns"});
+  expect_error(
+      [&] {
+        read({table}, {.columns = {"click", "cost", "site", "app"}});
+      },
+      {"no column \"cost\"", "id, click, site, price, app"});
+}
+
+TEST_F(ClickColumns, BadLinesHaveTheirNumbers) {
+  std::string const table = "label,I1,C1,C2\n1,5,abc,x\n1,5,abc\n\n1,many,abc,x\n1,5,\"abc,x\n1,5,a,b,c\n";
+  expect_error([&] { read({table}); }, {"4 bad lines of 5", "part0:3 has 3 fields, and 4 are needed", "part0:6 ",
+                                        "part0:7 has 5 fields", "separated by commas"});
+  Samples const samples = read({table}, {}, 1);
+  EXPECT_EQ(samples.size(), 1U);
+  EXPECT_TRUE(says("skipped 4 bad lines of 5"));
+}
+
+TEST_F(ClickColumns, FilesAreReadInOrder) {
+  std::string const all = kUsual, first = all.substr(0, all.find('\n') + 1), rest = all.substr(first.size());
+  EXPECT_EQ(read({first, rest}).digest(), digest(kUsual));
+  EXPECT_EQ(read({first, "label,I1,C1,C2\n0,,def,\n1,-2.5,abc,z\n"}).digest(), digest(kUsual));
+  expect_error([&] { read({first, "nothing\n"}); }, {"part1"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer::click_columns_test
