@@ -34,7 +34,7 @@ class ExportPrograms(unittest.TestCase):
         (self.folder / name).write_text("".join(f"{line}\n" for line in lines))
 
     def call(self, *command):
-        done = subprocess.run([*map(str, command)], cwd=self.folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*map(str, command)], cwd=self.folder, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
