@@ -208,7 +208,6 @@ TEST(EraseExpire, AllRanksRejectInvalidArguments) {
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {});
     store.add_table(table());
-    bool const first = number(store.rank()) == 0;
     for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 32}) {
       expect_error([&] { store.expire(TableId{0}, age); }, {"expire() was called with the age"});
     }

@@ -146,8 +146,8 @@ TEST_F(TextSourceTest, EndsAfterASignal) {
   StopSignals const signals;
   std::raise(SIGTERM);
   for (auto const& path : {pipe, file}) {
-    expect_error([&] { (void)read_all(*open_text(path), 64); },
-                 {"stopped by a signal while reading " + path.string(), "start again"});
+    std::string const words = "stopped by a signal while reading " + path.string();
+    expect_error([&] { (void)read_all(*open_text(path), 64); }, {words.c_str(), "start again"});
   }
 }
 
