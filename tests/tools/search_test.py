@@ -173,13 +173,14 @@ class SearchTest(unittest.TestCase):
                 pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
     def test_killed_trial_of_the_last_stage_runs_again(self):
-        longer = ("--set", "train.epochs=1800")
-        whole = self.finish("whole", *longer)
-        process = self.start("killed", *longer)
+        longer = ("--set", "train.epochs=180")
+        search = SEARCH.replace("trials = 12", "trials = 3")
+        whole = self.finish("whole", *longer, search=search)
+        process = self.start("killed", *longer, search=search)
         record = self.folder / "killed/search.jsonl"
         last = []
         def last_stage_runs():
-            last[:] = self.trials_of(process) if record.exists() and len(record.read_text().splitlines()) == 16 else []
+            last[:] = self.trials_of(process) if record.exists() and len(record.read_text().splitlines()) == 4 else []
             return last
         self.wait_for(process, last_stage_runs)
         os.kill(last[0], signal.SIGKILL)
@@ -188,23 +189,24 @@ class SearchTest(unittest.TestCase):
         self.assertIn("ended by signal 9", err.splitlines()[-1])
         self.assertIn("--resume --run", err.splitlines()[-1])
         table = out.splitlines()
-        self.assertEqual([line.split()[1] for line in table[1:4]], 3 * ["600"])
-        self.assertIn("failed with 1800 epochs: ended by signal 9", table[1])
-        self.assertIn("of those with 600 epochs, because no trial with 1800 has a result", table[-1])
-        self.assertIn("epochs = 1800", (self.folder / "killed/best.toml").read_text())
-        self.assertEqual(self.finish("killed", "--resume", *longer), whole)
+        self.assertEqual([line.split()[1] for line in table[1:4]], 3 * ["60"])
+        self.assertIn("failed with 180 epochs: ended by signal 9", table[1])
+        self.assertIn("of those with 60 epochs, because no trial with 180 has a result", table[-1])
+        self.assertIn("epochs = 180", (self.folder / "killed/best.toml").read_text())
+        self.assertEqual(self.finish("killed", "--resume", *longer, search=search), whole)
 
     def test_trials_run_again_after_a_full_disk(self):
         """A limit on file sizes stands for a full disk: no checkpoint fits."""
         search = SEARCH.replace("from = 2, to = 16", "from = 100, to = 160").replace("trials = 12", "trials = 3")
-        whole = self.finish("whole", search=search)
-        process = self.start("full", search=search,
+        wide = ("--set", "model.dim=120")
+        whole = self.finish("whole", *wide, search=search)
+        process = self.start("full", *wide, search=search,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
         _, err = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 2, err)
         self.assertIn("every trial failed", err.splitlines()[-1])
         self.assertIn("free memory or space on the disk, and try them again with --resume", err.splitlines()[-1])
-        self.assertEqual(self.finish("full", "--resume", search=search), whole)
+        self.assertEqual(self.finish("full", "--resume", *wide, search=search), whole)
 
     def test_diverged_trial_of_the_last_stage_is_not_the_best(self):
         search = "[search]\ntrials = 3\nreduction = 3\n[search.settings]\nmodel.dim = [4, 8]\n"

@@ -18,8 +18,8 @@ class HeldOutFiles : public TrainTest {};
 TEST_F(HeldOutFiles, ErrorSaysHowToTrainWithoutIt) {
   for (std::string const split : {"valid", "test"}) {
     std::filesystem::rename(folder_.path() / (split + ".txt"), folder_.path() / "away");
-    expect_error([&] { run("run", {"train.steps=2"}); },
-                 {split + ".txt does not exist (data." + split, "set data." + split + " = \"\""});
+    std::string const what = split + ".txt does not exist (data." + split, instead = "set data." + split + " = \"\"";
+    expect_error([&] { run("run", {"train.steps=2"}); }, {what.c_str(), instead.c_str()});
     EXPECT_EQ(run("without-" + split, {"train.steps=2", "data." + split + "="}).count(split), 0U);
     std::filesystem::rename(folder_.path() / "away", folder_.path() / (split + ".txt"));
   }
