@@ -64,7 +64,7 @@ class RecommendTest(unittest.TestCase):
         self.assertIn("there is no user 'nobody'", self.call("recommend", "out", "nobody", status=2))
         (self.folder / "users.txt").write_text("u4\n\nno one\nu8\nu99\nu98\nu97\n")
         command = [PROGRAM, "recommend", "out", "--users", "users.txt", "--count", "3"]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, self.call("recommend", "out", "u4", "u8", "--count", 3))
         self.assertIn("left out 4 users of 6 that are not in the training data: users.txt:3 'no one', "
