@@ -108,10 +108,8 @@ void CollectiveOp::check_signature(Rank rank) {
     ++matching_ranks_;
     return;
   }
-  bool const same_kind = its.operation == signature_->operation && its.how == signature_->how;
   throw_peer_error(rank, fmt::format("{} in {} {} where rank {} {}", peer_text(describe(its)), name_of(its.operation),
-                                     number_, gpups::number(me()),
-                                     same_kind ? fmt::format("sums {}", signature_->elements) : describe(*signature_)));
+                                     number_, gpups::number(me()), describe(*signature_)));
 }
 
 void CollectiveOp::send_header(Rank to, std::optional<CollectiveHeader::MessagePart> message) {

@@ -195,6 +195,7 @@ struct DataChannel final : Channel {
   bool progress(bool) override { return false; }
   bool idle() const override { return true; }
   PendingPeers pending_peers() const override { return {}; }
+  std::string unmatched_call(Rank) const override { return {}; }
 };
 
 // Rank 0 puts transfers into order. It has nothing to do itself, but stays until the other ranks have closed their
