@@ -3,7 +3,7 @@
 option(BUILD_SHARED_LIBS "Also build libgpups as a shared library" OFF)
 option(GPUPS_BUILD_TRAINER "Build gpu_train, not only the library" ON)
 option(GPUPS_BUILD_TESTS "Build the tests (they need GPUPS_BUILD_TRAINER)" ${PROJECT_IS_TOP_LEVEL})
-option(GPUPS_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(GPUPS_BUILD_BENCH "Build the benchmarks (they need GPUPS_BUILD_TRAINER)" ${PROJECT_IS_TOP_LEVEL})
 set(GPUPS_CUDA AUTO CACHE STRING "Device code: AUTO (if nvcc is found), ON or OFF")
 option(GPUPS_EMULATED "Execute device code in an emulator on the host, for tests on machines without a GPU" OFF)
 set(GPUPS_EMULATED_SEEDS 1 CACHE STRING "Runs of each test on emulated devices, each with another interleaving")

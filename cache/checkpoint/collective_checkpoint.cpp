@@ -56,14 +56,17 @@ RankChecksums decode_checksums(std::string const& bytes) {
   return checksums;
 }
 
-// Returns whether a folder has a checkpoint, or files of one whose manifest was removed.
-bool has_checkpoint(fs::path const& folder) {
-  if (is_unfinished_checkpoint(folder)) return false;
+// Returns whether a folder has files of a checkpoint.
+bool has_parts(fs::path const& folder) {
+  std::error_code none;  // a folder that cannot be listed is reported when it is written
   auto const is_part = [](auto const& entry) {
     return is_step_folder(entry.path()) || entry.path().filename() == "manifest.json";
   };
-  return std::any_of(fs::directory_iterator(folder), {}, is_part);
+  return std::any_of(fs::directory_iterator(folder, none), {}, is_part);
 }
+
+// Returns whether a folder has a checkpoint, or files of one whose manifest was removed.
+bool has_checkpoint(fs::path const& folder) { return !is_unfinished_checkpoint(folder) && has_parts(folder); }
 
 // Creates a new folder for the files of a checkpoint, and returns its name.
 std::string make_step_folder(fs::path const& folder, Clock clock) {
@@ -145,7 +148,7 @@ void check_blobs(std::span<Blob const> blobs) {
   }
 }
 
-// Returns what tells a checkpoint from others.
+// Returns text that identifies a checkpoint: its folder and a checksum of its files.
 std::string identity_of(Manifest const& manifest) {
   std::uint64_t hash = 0;
   for (auto const& file : manifest.rows) hash = kernels::mix(hash ^ file.xxh3);
@@ -228,7 +231,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
   } catch (...) {
     std::error_code error;
     if (first && !placed) fs::remove_all(files, error);
-    if (first && !error) remove_unfinished_mark(folder);
+    if (first && !error && !has_parts(folder)) remove_unfinished_mark(folder);
     throw;
   }
   if (first) remove_other_steps(folder, manifest.folder);

@@ -32,7 +32,8 @@ class Gathers {
  public:
   Gathers(Rank me, int ranks, StoreMessenger& messenger);
 
-  // Starts a gather. Does not wait for other ranks. Throws PeerError, as on_message().
+  // Starts a gather. Does not wait for other ranks. Throws PeerError if another rank's part, which has arrived, belongs
+  // to another call.
   void begin(std::shared_ptr<GatherRequest> const& request);
   // Handles a message of kind kGather. Throws PeerError if it is out of order, or if it belongs to another call than
   // the gather of this rank with the same number.

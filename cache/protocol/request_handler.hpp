@@ -2,7 +2,6 @@
 // Requests between ranks outside of rounds: gathers of small data (cache/protocol/gathers.hpp), and requests for rows.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>

@@ -6,7 +6,6 @@
 #include "cache/protocol/collective_call.hpp"
 #include "cache/protocol/row_request.hpp"
 #include "cache/store/store_impl.hpp"
-#include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/runtime/memory_scope.hpp"

@@ -23,7 +23,7 @@ namespace {
 constexpr double kConnectTimeout_s = 2;
 constexpr double kHandshakeTimeout_s = 3;
 constexpr double kAnswerTimeout_s = 10;
-constexpr int kClosedMax = 10;  // connections that rank 0 closes, because it stops to listen for another group
+constexpr int kClosedMax = 10;  // times that rank 0 may close the connection, because it stops to listen for a group
 constexpr double kHeartbeatInterval_s = 0.5;
 constexpr std::size_t kStartBytesMax = std::size_t{1} << 28;
 constexpr std::size_t kRejectionBytesMax = std::size_t{1} << 16;  // shown of a rejection, which may list many ranks
@@ -43,6 +43,10 @@ class BootstrapClient {
   JoinResult run() {
     std::optional<Connection> connection;
     while (!(connection = try_all())) {
+      GPUPS_REQUIRE(
+          now() < deadline_ || !other_group_,
+          "rank 0 joins {} and not {} (this is rank {}, which waited {} s): join the same groups on all ranks",
+          group_text(*other_group_), group_text(request_.group), number(request_.launch.rank), request_.timeout_s);
       GPUPS_REQUIRE(now() < deadline_,
                     "rank 0 could not be reached within {} s (this is rank {}; {}): start rank 0, or give all ranks "
                     "the address and port at which it listens",
@@ -68,11 +72,12 @@ class BootstrapClient {
       is_closed_ = false;
       std::string const problem = authenticate(connection);
       if (problem.empty() && first_->kind == FrameKind::kOtherGroup) {
-        last_connect_error_ =
-            fmt::format("rank 0 joins {} and not {}", group_text(peer_text(first_->body)), group_text(request_.group));
+        other_group_ = peer_text(first_->body);
         first_.reset();
-        continue;
+        closed_ = 0;
+        return {};
       }
+      other_group_.reset();
       if (problem.empty()) return connection;
       if (is_closed_ && closed_++ < kClosedMax) {
         last_connect_error_ = fmt::format("the process at {}: {}", endpoint.text(), problem);
@@ -197,9 +202,10 @@ class BootstrapClient {
   JoinRequest const& request_;
   TimePoint deadline_;
   std::string last_connect_error_ = "no address was tried";
-  bool is_closed_ = false;      // rank 0 has closed the connection that was tried last
-  int closed_ = 0;              // connections so far that were closed
-  std::optional<Frame> first_;  // received from rank 0 and not handled yet
+  std::optional<std::string> other_group_;  // that rank 0 joined at the last try
+  bool is_closed_ = false;                  // rank 0 has closed the connection that was tried last
+  int closed_ = 0;                          // connections so far that were closed
+  std::optional<Frame> first_;              // received from rank 0 and not handled yet
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gpups/compiler.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/checksum.hpp"
 
@@ -307,6 +308,6 @@ UcxWorker::~UcxWorker() {
 
 #ifdef __SANITIZE_ADDRESS__
 // UCX keeps some memory until the end of the process.
-extern "C" char const* __lsan_default_suppressions();
+extern "C" GPUPS_EXPORT char const* __lsan_default_suppressions();
 extern "C" char const* __lsan_default_suppressions() { return "leak:libucs\nleak:libuct\nleak:libucp\nleak:libpmix\n"; }
 #endif

@@ -29,7 +29,7 @@ GPUPS_EXPORT std::vector<Blob> read_blobs(std::filesystem::path const& folder);
 
 // Returns whether the first save to a folder began and did not complete, as of a program that was killed: the folder
 // has no checkpoint, and never had one. The next save replaces its files.
-bool is_unfinished_checkpoint(std::filesystem::path const& folder);
+GPUPS_EXPORT bool is_unfinished_checkpoint(std::filesystem::path const& folder);
 
 // Writes an array of the application, for example a dense layer, in the format of Store::export_rows(): PATH.npy, or
 // PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. values: in host memory. Throws

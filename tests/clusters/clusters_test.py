@@ -142,6 +142,8 @@ class Loss(Clusters):
         never = self.graph.folder / "never"
         never.mkdir()
         os.mkfifo(never / "train.txt")
+        for held_out in ("valid.txt", "test.txt"):
+            (never / held_out).touch()
         own = 'if [ "$RANK" = 1 ]; then exec "$@" --set data.folder=never; else exec "$@"; fi'
         with environment.job(["bash", "-c", own, "bash", *self.command()], 3, cwd=self.graph.folder) as job:
             job.wait_for(0, "triples for training")

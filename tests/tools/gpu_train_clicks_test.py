@@ -122,13 +122,13 @@ class Clicks(unittest.TestCase):
     def test_text_may_be_a_pipe(self):
         os.mkfifo(self.folder / "pipe")
         with subprocess.Popen(["sh", "-c", "cat clicks.tsv >pipe"], cwd=self.folder):
-            piped = self.train("data.train=pipe", name="piped")
-        self.assertEqual(piped["table_hash"], self.train()["table_hash"])
+            piped = self.train("data.train=pipe", name="piped")[0]
+        self.assertEqual(piped["table_hash"], self.train()[0]["table_hash"])
 
     def test_rejects_missing_and_invalid_files(self):
         self.expect_error("none.tsv cannot be", "data.train=none.tsv")
         self.expect_error("is a folder", "data.train=.")
-        self.expect_error("none.tsv cannot be", "data.test=none.tsv")
+        self.expect_error("none.tsv does not exist", "data.test=none.tsv")
         self.expect_error("clicks.tsv:1 has 6 fields", "data.numeric_columns=3")
         self.expect_error("/dev/zero", "data.train=/dev/zero")
         self.write("empty.tsv", [])

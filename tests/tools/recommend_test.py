@@ -67,7 +67,7 @@ class RecommendTest(unittest.TestCase):
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, self.call("recommend", "out", "u4", "u8", "--count", 3))
-        self.assertIn("left out 4 users of 6 that are not in the training data: users.txt:3 'no one', "
+        self.assertIn("left out 4 of 6 users, not in the training data: users.txt:3 'no one', "
                       "users.txt:5 'u99', users.txt:6 'u98', ...", done.stderr)
         (self.folder / "users.txt").write_text("\nnobody\nno one\n")
         self.assertIn("users.txt:2: there is no user 'nobody', nor any of the other 1",

@@ -34,6 +34,11 @@ bool is_of_environment(std::string const& error) {
   return false;
 }
 
+// Returns whether a machine ends processes by this signal that lack memory, time or space on the disk.
+bool is_of_machine(int signal) {
+  return signal == SIGKILL || signal == SIGBUS || signal == SIGXCPU || signal == SIGXFSZ;
+}
+
 bool is_stop(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGUSR1; }
 
 }  // namespace
@@ -111,7 +116,7 @@ TrialEnd TrialProcess::end_of(int status) const {
   if (WIFSIGNALED(status)) {
     return {.error = fmt::format("ended by signal {}; see {}", WTERMSIG(status), log_.string()),
             .was_stopped = is_stop(WTERMSIG(status)),
-            .of_environment = true};
+            .of_environment = is_of_machine(WTERMSIG(status))};
   }
   if (WEXITSTATUS(status) == 0) return {};
   constexpr char kError[] = "gpu_train: error: ";

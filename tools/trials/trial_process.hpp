@@ -18,7 +18,7 @@ namespace gpups::tools {
 struct TrialEnd {
   std::string error;            // why it failed, or empty
   bool was_stopped = false;     // by a signal that asks a process to end
-  bool of_environment = false;  // it was killed, or lacked memory or space on the disk: it may succeed another time
+  bool of_environment = false;  // the machine killed it, or it lacked memory or disk space: try again
 };
 
 // Waits until the process that used a run's folder has released it, for a few seconds, and removes what an interrupted

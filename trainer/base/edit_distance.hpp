@@ -14,8 +14,9 @@ namespace gpups::trainer {
 // into `b`. Takes O(|a| |b|) time.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Returns whether a name may have been meant by `word`: at most a third of its characters differ, or it is the
-// beginning of the name, or the name is more than half of it. Capital letters, '_' and '-' do not count.
+// Returns whether a name may have been meant by `word`: at most a third of the longer one's characters differ; or
+// `word` has at least three and is the beginning of the name; or the name is the beginning of `word` and at least half
+// of it. Capital letters, '_' and '-' do not count.
 bool is_close(std::string_view word, std::string_view name);
 
 // Returns the closest of `words` that may have been meant by `word`, or nothing.

@@ -44,7 +44,9 @@ void LongLoop::check(double done) {
 void throw_if_stopped(std::string_view what) {
   if (!StopSignals::received()) return;
   throw Error(fmt::format(
-      "stopped by a signal while {} (nothing was trained, so there is nothing to save): start again", what));
+      "stopped by a signal while {} (this process has trained nothing, so there is nothing new to save): run "
+      "the same command again",
+      what));
 }
 
 }  // namespace gpups::trainer

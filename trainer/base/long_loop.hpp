@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that may take long: they look at signals, and say from time to time how far they are.
+// Loops that may take long: they check StopSignals, and report their progress every 10 seconds.
 #pragma once
 
 #include <chrono>

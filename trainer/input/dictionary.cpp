@@ -67,7 +67,8 @@ void Dictionary::grow() {
 namespace {
 
 // Throws Error for a name that is not among the trained ones.
-[[noreturn]] void throw_unknown(Dictionary const& names, QueriedName const& query, std::size_t queries) {
+[[noreturn]] void throw_unknown(Dictionary const& names, std::size_t trained, QueriedName const& query,
+                                std::size_t queries) {
   std::string const where = query.position.empty() ? "" : query.position + ": ";
   std::string const others = queries == 1 ? "" : fmt::format(", nor any of the other {}", queries - 1);
   GPUPS_REQUIRE(!names.find(query.name),
@@ -76,7 +77,7 @@ namespace {
                 where, names.kind(), query.name, others);
   std::optional<std::string> close;
   std::size_t least = 0;
-  for (std::uint32_t n = 0; n < names.size(); ++n) {
+  for (std::uint32_t n = 0; n < trained; ++n) {
     std::size_t const distance = edit_distance(query.name, names.name(n));
     if ((!close || distance < least) && is_close(query.name, names.name(n))) close = names.name(n), least = distance;
   }
@@ -94,18 +95,22 @@ std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t tra
   std::vector<QueriedName const*> unknown;
   for (QueriedName const& query : queries) {
     auto const found = names.find(query.name);
-    found&&* found < trained ? numbers.push_back(*found) : unknown.push_back(&query);
+    if (found && *found < trained) {
+      numbers.push_back(*found);
+    } else {
+      unknown.push_back(&query);
+    }
   }
   if (unknown.empty()) return numbers;
-  if (numbers.empty()) throw_unknown(names, *unknown.front(), queries.size());
+  if (numbers.empty()) throw_unknown(names, trained, *unknown.front(), queries.size());
   std::string listed;
   for (std::size_t i = 0; i < std::min(kListed, unknown.size()); ++i) {
     listed += fmt::format("{}{}{}'{}'", i == 0 ? "" : ", ", unknown[i]->position,
                           unknown[i]->position.empty() ? "" : " ", unknown[i]->name);
   }
-  notices.push_back(fmt::format("left out {} of {} that {} not in the training data: {}{}",
-                                with_count(unknown.size(), names.kind()), queries.size(),
-                                unknown.size() == 1 ? "is" : "are", listed, unknown.size() > kListed ? ", ..." : ""));
+  notices.push_back(fmt::format("left out {} of {}, not in the training data: {}{}", unknown.size(),
+                                with_count(queries.size(), names.kind()), listed,
+                                unknown.size() > kListed ? ", ..." : ""));
   return numbers;
 }
 

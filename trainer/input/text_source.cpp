@@ -19,13 +19,21 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// Whether another rank writes the lines about progress. An environment in which no group could be joined does not
+// matter here.
+bool is_silent() {
+  try {
+    return number(Group::launch_info().rank) != 0;
+  } catch (Error const&) {
+    return false;
+  }
+}
+
 // A file whose first bytes can be examined before they are read.
 class Peeked {
  public:
   explicit Peeked(std::filesystem::path const& path)
-      : file_(path),
-        reading_("reading " + file_.path(), static_cast<double>(file_.bytes()),
-                 number(Group::launch_info().rank) != 0) {
+      : file_(path), reading_("reading " + file_.path(), static_cast<double>(file_.bytes()), is_silent()) {
     left_ = size_ = file_.read(begin_, sizeof begin_);
   }
 

@@ -29,6 +29,7 @@ void require_replaceable(fs::path const& file) {
   std::string beginning(kBeginning.size(), ' ');
   if (fs::is_regular_file(file)) {
     std::ifstream in(file, std::ios::binary);
+    GPUPS_REQUIRE(in.is_open(), "{} exists and cannot be read (it would be lost): choose another file", file.string());
     in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
     beginning.resize(static_cast<std::size_t>(in.gcount()));
   }
@@ -82,11 +83,24 @@ std::string page_of_folder(fs::path const& folder) {
   }
 }
 
+namespace {
+
+// Returns the file that a link leads to, which may not exist: a link stays one.
+fs::path target_of(fs::path file) {
+  constexpr int kLinksMax = 40;  // as the system follows them
+  for (int links = 0; links < kLinksMax && fs::is_symlink(file); ++links) {
+    file = file.parent_path() / fs::read_symlink(file);
+  }
+  return file;
+}
+
+}  // namespace
+
 fs::path write_report(fs::path const& folder, fs::path const& file) {
   fs::path const out_path = file.empty() ? folder / "report.html" : file;
   std::string const page = page_of_folder(folder);
   require_replaceable(out_path);
-  write_file(fs::weakly_canonical(out_path), page);  // a link stays one
+  write_file(target_of(out_path), page);
   return out_path;
 }
 

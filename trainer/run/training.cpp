@@ -200,8 +200,8 @@ void Training::wait_train() {
   // The model of the best validation is in the last checkpoint only, which the next save will replace.
   if (has_steps && state_.best.step != 0 && !is_best_kept()) wait_save(best_checkpoint_);
   if (number(store().clock()) < end_) store().synchronize(Clock{end_ - 1});  // no gradient waits at the end
+  if (has_steps && state_.validation_due && data_.has("valid")) wait_validate();
   watch_.start();
-  if (has_steps && state_.validation_due) wait_validate();
   for (bool on = !stopped_; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
   store().wait_applied();
   watch_.stop();

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -33,6 +35,7 @@ struct TomlFile {
   toml::table parse() const {
     try {
       std::ifstream in(file, std::ios::binary);
+      GPUPS_REQUIRE(in.is_open(), "{} cannot be read ({}): check the path", file, std::strerror(errno));
       return parse_toml({std::istreambuf_iterator<char>(in), {}}, file);
     } catch (toml::parse_error const& error) {
       throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", file, error.source().begin.line,

@@ -52,7 +52,7 @@ TEST(FindTrained, LeavesOutNamesThatWereNotTrained) {
   EXPECT_TRUE(notices.empty());
   EXPECT_EQ(find_trained(d, 3, {{"no", "f:1"}, {"dog.n.02", "f:2"}, {"held.out", "f:3"}}, notices),
             (std::vector<std::uint32_t>{2}));
-  EXPECT_EQ(notices.at(0), "left out 2 entities of 3 that are not in the training data: f:1 'no', f:3 'held.out'");
+  EXPECT_EQ(notices.at(0), "left out 2 of 3 entities, not in the training data: f:1 'no', f:3 'held.out'");
   auto const fails = [&](std::vector<QueriedName> const& queries, std::initializer_list<char const*> words) {
     test::expect_error([&] { find_trained(d, 3, queries, notices); }, words);
   };

@@ -147,7 +147,7 @@ TEST_F(TextSourceTest, EndsAfterASignal) {
   std::raise(SIGTERM);
   for (auto const& path : {pipe, file}) {
     std::string const words = "stopped by a signal while reading " + path.string();
-    expect_error([&] { (void)read_all(*open_text(path), 64); }, {words.c_str(), "start again"});
+    expect_error([&] { (void)read_all(*open_text(path), 64); }, {words.c_str(), "run the same command again"});
   }
 }
 

@@ -208,9 +208,12 @@ TEST_F(TrainTest, ResumedRunEqualsUninterruptedRun) {
 TEST_F(TrainTest, ResumesAfterStopSignal) {
   auto const whole = run("whole", {"run.ranks=2"});
   {
+    Config const c = config({"run.ranks=2"});
+    auto const data = read_data(c);
     StopSignals const signals;
     std::raise(SIGUSR1);
-    auto const stopped = run("stopped", {"run.ranks=2"});
+    run_ranks(Group::threads(2), [&](Group one) { train(c, *data, one, {.folder = folder_.path() / "stopped"}); });
+    auto const stopped = nlohmann::json::parse(std::ifstream(folder_.path() / "stopped" / "summary.json"));
     EXPECT_EQ(stopped.at("finished"), false);
     EXPECT_EQ(stopped.at("steps"), 1);
     EXPECT_FALSE(stopped.contains("test"));

@@ -48,7 +48,7 @@ SavedClicks::SavedClicks(SavedModel const& model) : saved_(model.saved) {
 void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notices,
                           std::function<void(std::span<float const>)> const& take) {
   Config config = saved_.config;
-  config.data.bad_share_max = 0;  // each line needs a probability, so that no bad line is left out
+  config.data.bad_share_max = 0;  // each sample needs a probability, so no bad line is left out
   Samples const samples = open_click_files(std::span(&file, 1), config, notices);
   ClickPredictor predictor(*model_, *dense_);
   Stream stream = store_->make_stream();

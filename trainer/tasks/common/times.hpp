@@ -22,8 +22,8 @@ class LikeTimes {
   void say(std::string_view counts_as, std::string_view columns, std::vector<std::string>& notices) const {
     if (!any_ || !all_) return;
     notices.push_back(
-        fmt::format("the numbers in the third column look like times (all are whole and at least "
-                    "100000000), but count as {}: name other columns with data.columns, for example {}",
+        fmt::format("the numbers that count as {} look like times (all are whole and at least "
+                    "100000000): name other columns with data.columns, for example {}",
                     counts_as, columns));
   }
 

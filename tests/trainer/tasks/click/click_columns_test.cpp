@@ -47,6 +47,8 @@ TEST_F(ClickColumns, AreFound) {
   EXPECT_TRUE(says("separated by commas"));
   EXPECT_EQ(digest("label,I1,C1,C2\r\n1,5,abc,\"x,y\"\r\n0,,def,\r\n1,-2.5,abc,z\r\n"), usual);
   EXPECT_TRUE(says("separated by commas, with a heading; columns label, I1, C1, C2"));
+  EXPECT_EQ(digest("label\tI1\tC1\tC2\n" + std::string(kUsual)), usual);
+  EXPECT_EQ(digest("# exported\nlabel,I1,C1,C2\n1,5,abc,\"x,y\"\n0,,def,\n1,-2.5,abc,z\n"), usual);
   EXPECT_EQ(digest("C2\tclick\tI1\tC1\nx,y\t1\t5\tabc\n\t0\t\tdef\nz\t1\t-2.5\tabc\n"), usual);
   EXPECT_EQ(digest("1\t5\tabc\tx,y\n\n0\t\tdef\t\n1\t-2.5\tabc\tz\n\n"), usual);  // empty lines
 }
@@ -60,7 +62,7 @@ TEST_F(ClickColumns, AreThoseOfTheSettings) {
   EXPECT_EQ(digest("# a comment\n1;5;abc;x,y\n# another\n0;;def;\n1;-2.5;abc;z\n",
                    {.separator = "semicolon", .comment = "#"}),
             usual);
-  expect_error([&] { read({table}); }, {"part0 has lines of 5 fields", "data.columns"});
+  expect_error([&] { read({table}); }, {"part0 has the columns id, click, site, price, app", "data.columns"});
   expect_error(
       [&] {
         read({table}, {.columns = {"click", "cost", "site", "app"}});

@@ -75,7 +75,7 @@ TEST_P(InteractionsTrainTest, RecommendsItemsOfTheUsersTaste) {
   std::vector<std::string> notices;
   std::string const text =
       recommend_in_run(folder_.path() / "run", {}, {{.name = "u1"}, {.name = "u1000"}, {.name = "u2"}}, 5, notices);
-  EXPECT_THAT(notices, testing::ElementsAre("left out 1 user of 3 that is not in the training data: 'u1000'"));
+  EXPECT_THAT(notices, testing::ElementsAre("left out 1 of 3 users, not in the training data: 'u1000'"));
   EXPECT_THAT(text, HasSubstr("u1\n  "));
   std::size_t right = 0, all = 0;
   for (std::size_t at = text.find("  i"); at != std::string::npos; at = text.find("  i", at + 1), ++all) {

@@ -22,10 +22,20 @@ std::string lower(std::string_view name) {
   return text;
 }
 
-// Whether a line has a number for each of its tabs, and begins with a label.
+// Whether a line has as many fields between tabs as the layout has columns, and begins with a number.
 bool is_usual(std::string_view line, Layout const& layout) {
   auto const tabs = static_cast<std::size_t>(std::count(line.begin(), line.end(), '\t'));
   return tabs + 1 == layout.columns() && is_number(line.substr(0, line.find('\t')));
+}
+
+// Whether a line may be a heading: it has no number, and a name begins with a letter.
+bool may_be_heading(std::string_view line) {
+  TableFields fields;
+  (void)divide(line, "\t", false, fields);
+  return std::none_of(fields.all.begin(), fields.all.end(), is_number) &&
+         std::any_of(fields.all.begin(), fields.all.end(), [](std::string_view field) {
+           return !field.empty() && std::isalpha(static_cast<unsigned char>(field.front())) != 0;
+         });
 }
 
 }  // namespace
@@ -38,7 +48,9 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||
                        !settings.columns.empty();
   auto const usual = std::count_if(lines.begin(), lines.end(), [&](auto line) { return is_usual(line, layout); });
-  if (!any_set && (lines.empty() || is_usual(lines.front(), layout) || 2 * usual > std::ssize(lines))) return;
+  if (!any_set && (lines.empty() || is_usual(lines.front(), layout) ||
+                   (2 * usual > std::ssize(lines) && !may_be_heading(lines.front()))))
+    return;
 
   std::vector<std::string> names;
   names.reserve(layout.columns());  // `columns` refers to them
@@ -55,6 +67,7 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
       !any_set && (division.fields < layout.columns() || 2 * division.lines_fit < lines.size()))
     return;
   table_ = find_layout(lines, settings, kind, path);
+  if (!any_set && table_->says.empty()) table_.reset();
 }
 
 std::string TextColumns::append(std::string_view line, std::string& text) const {
@@ -79,7 +92,8 @@ void TextColumns::rewrite(TextChunk& chunk, BadLines& bad) const {
   if (!table_) return;
   std::string text;
   text.reserve(chunk.text.size() + kTextPadding);
-  bool before_heading = chunk.first_line == 1 && table_->heading;
+  bool in_data = chunk.first_line != 1;
+  bool before_heading = !in_data && table_->heading;
   std::uint64_t number = chunk.first_line;
   for (std::string_view rest = chunk.text; !rest.empty(); ++number) {
     std::size_t const end = rest.find('\n');
@@ -87,9 +101,9 @@ void TextColumns::rewrite(TextChunk& chunk, BadLines& bad) const {
     rest.remove_prefix(end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     bool const is_empty = line.find_first_not_of(" \t") == line.npos;
-    bool const is_comment =
-        settings_.comment != "auto" && !settings_.comment.empty() && line.starts_with(settings_.comment);
-    if (is_empty || is_comment || std::exchange(before_heading, false)) {
+    bool const is_data = !is_empty && !is_comment(line, settings_, TableKind{.columns = {}}, in_data);
+    in_data = in_data || is_data;
+    if (!is_data || std::exchange(before_heading, false)) {
       text += '\n';
       continue;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of click data in other columns than parse_rows() reads: other separators, quotes, a heading, comments, another
-// order. Such lines are written anew before they are parsed.
+// order. Such lines are rewritten before they are parsed.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class TextColumns {
   // Finds the columns in the first chunk of a file. Throws the errors of find_layout(). path: for messages.
   TextColumns(std::string_view first_chunk, Layout const& layout, TableSettings const& settings, std::string_view path);
 
-  // Makes the lines of a chunk what parse_rows() reads. A heading, comments and bad lines, which are counted in `bad`,
-  // become empty. Any thread.
+  // Rewrites the lines of a chunk in the form that parse_rows() reads. A heading, comments and bad lines, which are
+  // counted in `bad`, become empty. Any thread.
   void rewrite(TextChunk& chunk, BadLines& bad) const;
   // How lines are divided, such as "separated by tabs", and what was found, for the log; empty if it is the usual.
   std::string_view divided() const { return table_ ? table_->divided : std::string_view("separated by tabs"); }
