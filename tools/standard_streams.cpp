@@ -44,10 +44,8 @@ void print_error(std::string const& text) { trainer::print_line(stderr, error_li
 ResultFile::ResultFile(std::filesystem::path path) : path_(std::move(path)), beside_(path_.string() + ".new") {
   if (path_.empty()) return;
   std::error_code unknown;
-  bool const is_file =
-      std::filesystem::is_regular_file(path_, unknown) || std::filesystem::is_directory(path_, unknown);
-  GPUPS_REQUIRE(!is_file, "{} exists (it would be replaced): remove it, or choose another path with --out",
-                path_.string());
+  GPUPS_REQUIRE(!std::filesystem::exists(std::filesystem::symlink_status(path_, unknown)),
+                "{} exists (it would be replaced): remove it, or choose another path with --out", path_.string());
   out_.open(beside_, std::ios::binary);
   require_good();
 }

@@ -91,6 +91,7 @@ inline constexpr ForeignKey kForeignKeys[] = {
     {"sample", "model.subsample"},
     {"savedir", "run.folder"},
     {"sep", "data.separator"},
+    {"shuffle", "data.order"},
     {"size", "model.dim"},
     {"skipheader", "data.heading"},
     {"skiprows", "data.heading"},

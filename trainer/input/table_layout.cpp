@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <set>
 
 #include "kernels/base/check.hpp"
 #include "trainer/input/table_division.hpp"
@@ -195,11 +196,19 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   std::vector<TableRow>& rows = division.rows;
   bool const heading =
       settings.heading == "yes" || (settings.heading == "auto" && (names || has_heading(rows, kind)) && !rows.empty());
-  // R writes no name for the column of row names.
-  if (heading && !rows.empty() && division.fields == rows.front().size() + 1 && rows.size() > 1 &&
-      std::all_of(rows.begin() + 1, rows.end(), [&](TableRow const& row) { return row.size() == division.fields; })) {
-    rows.front().insert(rows.front().begin(), "");
+  // R writes no name for the column of row names, which differ.
+  if (heading && !rows.empty() && division.fields == rows.front().size() + 1 && rows.size() > 2) {
+    std::set<std::string_view> row_names;
+    bool const named = std::all_of(rows.begin() + 1, rows.end(), [&](TableRow const& row) {
+      return row.size() == division.fields && row_names.insert(row.front()).second;
+    });
+    if (named) rows.front().insert(rows.front().begin(), "");
   }
+  GPUPS_REQUIRE(
+      !heading || rows.empty() || rows.front().size() >= division.fields || (!names && !settings.columns.empty()),
+      "{} has a heading of {} names above lines of {} fields (which columns they name cannot be told): correct "
+      "the heading, or number the columns with data.columns",
+      path, rows.front().size(), division.fields);
   TableRow const* const first = heading && !rows.empty() ? &rows.front() : nullptr;
   TableLayout layout{.separator = std::string(division.separator.text), .quotes = division.quotes, .heading = heading};
   layout.divided = division.separator.adjective.empty() ? fmt::format("separated by '{}'", layout.separator)

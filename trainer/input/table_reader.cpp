@@ -28,7 +28,9 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
   if (wrong < text.size() && text.size() - wrong > 3) require_text(text, lines_of_file_.path(), 1);
-  if (text.starts_with(kMatrixMarket)) {
+  std::string_view const first = text.substr(0, kMatrixMarket.size());
+  if (std::equal(first.begin(), first.end(), kMatrixMarket.begin(), kMatrixMarket.end(),
+                 [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); })) {
     read_matrix_head();
     return;
   }
@@ -85,7 +87,7 @@ bool TableReader::next_line(std::string_view& line) {
   while (lines_of_file_.next(line)) {
     if (line.find_first_not_of(" \t") == line.npos) continue;
     if (is_comment(line, settings_, kind_, in_data_)) {
-      comments_ += settings_.comment == "auto" && kind_.comments.empty() ? 1 : 0;
+      comments_ += settings_.comment == "auto" ? 1 : 0;
       continue;
     }
     bool const is_heading = !in_data_ && layout_.heading;

@@ -62,7 +62,7 @@ class TableReader {
   std::vector<std::vector<std::string>> first_rows_;
   TableFields divided_;
   BadLines lines_;
-  std::uint64_t comments_ = 0;  // where none are expected
+  std::uint64_t comments_ = 0;  // that were skipped without a setting
   bool in_data_ = false;
 };
 

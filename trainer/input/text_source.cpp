@@ -222,6 +222,10 @@ constexpr OtherFormat kOtherFormats[] = {
     {"\x93NUMPY", "an array of NumPy", "write it as text"},
     {"SQLite format 3", "an SQLite database", "write its table as CSV"},
     {"gpuclick", "click data that was converted already", "use it without converting it again"},
+    {"version https://", "a pointer of Git LFS", "fetch the file with git lfs pull"},
+    {"<!DOCTYPE", "a web page", "download the file itself"},
+    {"<html", "a web page", "download the file itself"},
+    {std::string_view("\xFF\xFE\0\0", 4), "text in UTF-32", "convert it to UTF-8 with iconv -f UTF-32 -t UTF-8"},
 };
 
 }  // namespace

@@ -158,10 +158,17 @@ TEST_F(TableReaderTest, NamesHaveNoBlanksAroundThem) {
   }
 }
 
+TEST_F(TableReaderTest, RejectsHeadingsWithFewerNamesThanFields) {
+  reject("userId,movieId,rating\n9,5,3,5\n9,6,4,0\n", kRatings, {"a heading of 3 names above lines of 4 fields"});
+  reject("user,item\n9,5,3\n9,6,4\n", kLists, {"a heading of 2 names above lines of 3 fields"});
+  EXPECT_EQ(read("user,item\n0,9,5\n1,9,6\n", kLists), (Rows{{"9", "5"}, {"9", "6"}}));  // row names, as R writes them
+}
+
 TEST_F(TableReaderTest, ReadsMatrices) {
   char const* const head = "%%MatrixMarket matrix coordinate pattern symmetric\n% by hand\n3 3 2\n";
   EXPECT_EQ(read(std::string(head) + "1 2\n3 1\n", kEdges), (Rows{{"1", "2"}, {"3", "1"}}));
   EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 5\n", kLists), (Rows{{"1", "2"}}));
+  EXPECT_EQ(read("%%matrixmarket MATRIX Coordinate Real General\n3 3 1\n1 2 5\n", kLists), (Rows{{"1", "2"}}));
   reject(head, kEdges, {"has 0 entries, but its size line says 2"});
   reject(head, kTriples, {"is a matrix", "names"});
   reject("%%MatrixMarket matrix array real general\n3 3\n", kEdges, {"matrix array real general"});

@@ -138,6 +138,12 @@ TEST_F(TextSourceTest, ReadsPipes) {
   writer.join();
 }
 
+TEST_F(TextSourceTest, NamesWhatWasDownloadedInPlaceOfAFile) {
+  auto const lfs = folder_.write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  expect_error([&] { (void)open_text(lfs); }, {"a pointer of Git LFS", "git lfs pull"});
+  expect_error([&] { (void)open_text(folder_.write("page", "<!DOCTYPE html>\n<p>404\n")); }, {"a web page"});
+}
+
 // A signal ends the reading of files, and the wait for the writer of a pipe.
 TEST_F(TextSourceTest, EndsAfterASignal) {
   auto const pipe = folder_.path() / "pipe";

@@ -57,8 +57,8 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
     mixed = mixed || count == static_cast<std::ptrdiff_t>(rows.size());
   }
   GPUPS_REQUIRE(
-      rows.empty() || least < 3 || !same || !((numbers && most <= 4) || repeated || mixed),
-      "{} has {} fields in each line (if a line is a user, an item and other columns, these would become "
+      rows.empty() || !((numbers && most >= 3 && most <= 4) || (same && least >= 3 && (repeated || mixed))),
+      "{} has lines of {} fields (if a line is a user, an item and other columns, these would become "
       "items): set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and "
       "items",
       file.string(), most);

@@ -31,9 +31,8 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
     rows.clear();
     columns.clear();
   };
-  // The columns of the training file may be at other places in this one.
   TableSettings settings = saved_.config.data.table;
-  settings.columns.clear();
+  if (settings.columns.size() > 2) settings.columns.resize(2);  // of the two ids, without the rating
   read_rating_pairs(file, settings, notices, [&](RatingLine const& pair) {
     rows.push_back(Key{pair.row});
     columns.push_back(Key{pair.column});

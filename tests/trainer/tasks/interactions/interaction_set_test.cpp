@@ -54,11 +54,12 @@ TEST_F(InteractionSetTest, LinesHaveUserAndItems) {
 
 // A rating or a time must not become an item.
 TEST_F(InteractionSetTest, RejectsRatingsWithoutColumns) {
-  for (char const* text : {"u1 i1 5\nu1 i2 3\nu2 i1 4\nu2 i3 5\n", "196\t242\t3\t881250949\n186\t302\t3\t891717742\n",
-                           "1::1193::5::978300760\n1::661::3::978302109\n", "u1,i1,5\nu2,i1,4,99\n",
-                           "u1 i1 5 99 x\nu2 i1 3 98 y\n", "ann tea bought 2020-01-01\nann tea seen 2020-01-02\n"}) {
+  for (char const* text :
+       {"u1 i1 5\nu1 i2 3\nu2 i1 4\nu2 i3 5\n", "196\t242\t3\t881250949\n186\t302\t3\t891717742\n",
+        "1::1193::5::978300760\n1::661::3::978302109\n", "u1,i1,5\nu2,i1,4,99\n", "u1 i1 5 99 x\nu2 i1 3 98 y\n",
+        "u1 i1 5\nu1 i2\nu2 i1 4 880798440\n", "ann tea bought 2020-01-01\nann tea seen 2020-01-02\n"}) {
     folder_.write("train.txt", text);
-    expect_error([&] { read_interactions(config()); }, {"fields in each line", "would become items", "data.columns"});
+    expect_error([&] { read_interactions(config()); }, {"has lines of ", "would become items", "data.columns"});
     DataConfig data = config();
     data.table.columns = {"1", "2"};
     InteractionSet const set = read_interactions(data);

@@ -180,6 +180,23 @@ TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
                {"pairs.txt:2 has 1 field, none for column", "): correct the lines"});
 }
 
+TEST_F(RatingsTrainTest, PredictsFromTheColumnsOfTheRun) {
+  std::istringstream lines(biased_ratings());
+  std::string text;
+  for (std::string row, column, rating; lines >> row >> column >> rating;) {
+    text += fmt::format("{} {} {}\n", rating, row, column);
+  }
+  folder_.write("ratings.txt", text);
+  run("run", {"train.epochs=40", "model.dim=2", "data.columns=['2','3','1']"});
+  std::vector<float> predictions;
+  std::vector<std::string> notices;
+  predict_run(folder_.path() / "run", {}, folder_.write("pairs.txt", "3 0 0\n3 59 39\n"), notices,
+              [&](std::span<float const> some) { predictions.insert(predictions.end(), some.begin(), some.end()); });
+  ASSERT_EQ(predictions.size(), 2U);
+  EXPECT_LT(predictions[0], 1.5);
+  EXPECT_GT(predictions[1], 4);
+}
+
 TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=1e5", "train.epochs=1000"};
   expect_error([&] { run("run", diverging); }, {"in table '"});

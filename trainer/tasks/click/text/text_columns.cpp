@@ -22,12 +22,6 @@ std::string lower(std::string_view name) {
   return text;
 }
 
-// Whether a line has as many fields between tabs as the layout has columns, and begins with a number.
-bool is_usual(std::string_view line, Layout const& layout) {
-  auto const tabs = static_cast<std::size_t>(std::count(line.begin(), line.end(), '\t'));
-  return tabs + 1 == layout.columns() && is_number(line.substr(0, line.find('\t')));
-}
-
 // Whether a line may be a heading: it has no number, and a name begins with a letter.
 bool may_be_heading(std::string_view line) {
   TableFields fields;
@@ -47,10 +41,11 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   auto const lines = first_lines(first_chunk, settings, kind);
   bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||
                        !settings.columns.empty();
-  auto const usual = std::count_if(lines.begin(), lines.end(), [&](auto line) { return is_usual(line, layout); });
-  if (!any_set && (lines.empty() || is_usual(lines.front(), layout) ||
-                   (2 * usual > std::ssize(lines) && !may_be_heading(lines.front()))))
-    return;
+  auto const with_tab =
+      std::count_if(lines.begin(), lines.end(), [](auto line) { return line.find('\t') != line.npos; });
+  bool const has_tabs = 2 * with_tab > std::ssize(lines);
+  if (!any_set && (lines.empty() || (has_tabs && !may_be_heading(lines.front())))) return;
+  if (settings_.separator == "auto" && has_tabs) settings_.separator = "tab";  // empty fields may be between two tabs
 
   std::vector<std::string> names;
   names.reserve(layout.columns());  // `columns` refers to them
@@ -63,10 +58,11 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   for (CategoryField const& field : layout.categories) add(field.name, false);
   kind.columns = columns;
   // Lines that cannot be divided into so many columns are bad lines.
-  if (Division const division = best_division(lines, settings, kind, path);
-      !any_set && (division.fields < layout.columns() || 2 * division.lines_fit < lines.size()))
+  if (Division const division = best_division(lines, settings_, kind, path);
+      !any_set &&
+      (division.fields < layout.columns() || 2 * division.lines_fit < lines.size() || division.separator.text.empty()))
     return;
-  table_ = find_layout(lines, settings, kind, path);
+  table_ = find_layout(lines, settings_, kind, path);
   if (!any_set && table_->says.empty()) table_.reset();
 }
 
