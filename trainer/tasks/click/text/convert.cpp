@@ -22,7 +22,7 @@ void check_target(std::filesystem::path const& text, std::filesystem::path const
   GPUPS_REQUIRE(!std::filesystem::equivalent(text, binary, none),
                 "{} is both the text and the binary file (the text would be lost): choose another name", text.string());
   if (!std::filesystem::exists(binary, none)) return;
-  GPUPS_REQUIRE(std::filesystem::is_regular_file(binary, none),
+  GPUPS_REQUIRE(!std::filesystem::is_other(binary, none),
                 "{} is no regular file (it would be replaced by one): choose another name", binary.string());
   InputFile file(binary);
   char magic[sizeof kMagic] = {};
