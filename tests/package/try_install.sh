@@ -45,7 +45,7 @@ check_files() {
 # The shared library exports all public functions of the static one, and nothing else.
 check_exports() {
   local library=$1/libgpups.so archive=$1/libgpups.a
-  local inner='^(.* for )?gpups::((comm|kernels|cache|cuda)::|[A-Za-z]+::Impl\b)'
+  local inner='^([^(]* )?gpups::((comm|kernels|cache|cuda)::|[A-Za-z]+::Impl\b)'
   nm -DC --defined-only "$library" | cut -c20- >"$scratch/exported"
   grep -vE '^(typeinfo( name)? for |vtable for )?gpups::' "$scratch/exported" &&
     fail "symbols are exported that are not of gpups"
