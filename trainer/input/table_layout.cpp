@@ -225,8 +225,31 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   bool const any_number = layout.takes_rest || fields == 0;
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
   layout.fields_max = any_number ? kNone : std::max(fields, all);
+  if (first != nullptr) layout.names = *first;
   layout.says = what_was_found(division, layout, kind, first);
   return layout;
+}
+
+void SameColumns::check(TableLayout const& layout, std::string_view path) {
+  if (first_path_.empty()) {
+    first_path_ = path;
+    first_ = layout;
+    return;
+  }
+  std::size_t const both = std::min(first_.columns.size(), layout.columns.size());
+  bool const same_places = std::equal(
+      first_.columns.begin(), first_.columns.begin() + static_cast<std::ptrdiff_t>(both), layout.columns.begin());
+  GPUPS_REQUIRE(first_.heading == layout.heading || same_places,
+                "{} has {}, and {} has {} (their columns would be read in two ways): give all files a heading, or set "
+                "data.columns to numbers",
+                path, layout.heading ? "a heading" : "none", first_path_, first_.heading ? "a heading" : "none");
+  bool const reordered = first_.names != layout.names && std::is_permutation(first_.names.begin(), first_.names.end(),
+                                                                             layout.names.begin(), layout.names.end());
+  GPUPS_REQUIRE(
+      !reordered || !same_places,
+      "{} has the columns {}, and {} has them in another order (they are read by their places): name them with "
+      "data.columns",
+      path, fmt::join(layout.names, ", "), first_path_);
 }
 
 }  // namespace gpups::trainer

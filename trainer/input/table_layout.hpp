@@ -44,6 +44,7 @@ struct TableLayout {
   bool takes_rest = false;                     // the last column, which may lack, and all after it
   std::size_t fields_max = 0;                  // of a line
   std::vector<std::size_t> columns{};          // the place of each of the reader's columns in a line
+  std::vector<std::string> names{};            // of the heading
   std::string divided{"separated by blanks"};  // how, in words
   std::string says{};                          // what was found, for the log; empty if it is what the reader expects
 };
@@ -52,5 +53,17 @@ struct TableLayout {
 // Throws Error if settings make no sense for them, or if what the columns mean cannot be told.
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                         std::string_view path);
+
+// Checks that the files of one setting have the same columns. Parts of one table, of which only the first has its
+// heading, would be read in two ways.
+class SameColumns {
+ public:
+  // Throws Error if the layout of a file contradicts that of the first one.
+  void check(TableLayout const& layout, std::string_view path);
+
+ private:
+  std::string first_path_{};
+  TableLayout first_{};
+};
 
 }  // namespace gpups::trainer

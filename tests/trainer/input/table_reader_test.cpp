@@ -164,6 +164,21 @@ TEST_F(TableReaderTest, RejectsHeadingsWithFewerNamesThanFields) {
   EXPECT_EQ(read("user,item\n0,9,5\n1,9,6\n", kLists), (Rows{{"9", "5"}, {"9", "6"}}));  // row names, as R writes them
 }
 
+TEST_F(TableReaderTest, PartsOfATableHaveTheSameColumns) {
+  auto const check = [&](char const* first, char const* second) {
+    SameColumns same;
+    for (char const* text : {first, second}) {
+      same.check(TableReader(folder_.write("part", text), {}, kRatings).layout(), text == first ? "one" : "two");
+    }
+  };
+  check("1 2 3\n", "4 5 6\n");
+  check("user,item,rating\n1,2,3\n", "4,5,6\n");
+  check("user,item,rating\n1,2,3\n", "item,user,rating\n4,5,6\n");
+  expect_error([&] { check("item,user,rating\n1,2,3\n", "4,5,6\n"); }, {"two has none, and one has a heading"});
+  expect_error([&] { check("a,b,c\n1,2,3\n", "b,a,c\n4,5,6\n"); },
+               {"two has the columns b, a, c, and one has them in another order", "data.columns"});
+}
+
 TEST_F(TableReaderTest, ReadsMatrices) {
   char const* const head = "%%MatrixMarket matrix coordinate pattern symmetric\n% by hand\n3 3 2\n";
   EXPECT_EQ(read(std::string(head) + "1 2\n3 1\n", kEdges), (Rows{{"1", "2"}, {"3", "1"}}));

@@ -68,8 +68,10 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
 Pairs read_pairs(DataConfig const& config, std::string const& file, InteractionSet& set,
                  std::vector<std::string>& notices) {
   Pairs pairs;
+  SameColumns same;
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kInteractions);
+    same.check(reader.layout(), path.string());
     if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader, path);
     for (std::vector<std::string_view> fields; reader.next(fields);) {
       if (fields.size() < 2) continue;  // a user without items

@@ -117,8 +117,10 @@ Network read_network(DataConfig const& config, bool directed, std::vector<std::s
   std::vector<WeightedEdge> edges;
   bool weighted = false;
   LikeTimes times;
+  SameColumns same;
   for (std::filesystem::path const& path : files_named(config.folder, config.train)) {
     TableReader reader(path, config.table, kEdges);
+    same.check(reader.layout(), path.string());
     bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
     for (std::vector<std::string_view> fields; reader.next(fields);) {
       double weight = 1;

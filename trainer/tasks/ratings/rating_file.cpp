@@ -60,9 +60,10 @@ std::string_view check_entry(RatingLine const& rating, MatrixHead const& head) {
   return {};
 }
 
-void append_file(std::filesystem::path const& path, DataConfig const& config, std::vector<std::string>& notices,
-                 std::vector<RatingLine>& ratings) {
+void append_file(std::filesystem::path const& path, DataConfig const& config, SameColumns& same,
+                 std::vector<std::string>& notices, std::vector<RatingLine>& ratings) {
   TableReader reader(path, config.table, kRatings);
+  same.check(reader.layout(), path.string());
   auto const& matrix = reader.matrix();
   GPUPS_REQUIRE(!matrix || !matrix->symmetric,
                 "{} is a symmetric matrix (the file has only half of it): write it as 'general'", path.string());
@@ -84,7 +85,8 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, st
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
                                          std::vector<std::string>& notices) {
   std::vector<RatingLine> ratings;
-  for (auto const& path : files_named(config.folder, file)) append_file(path, config, notices, ratings);
+  SameColumns same;
+  for (auto const& path : files_named(config.folder, file)) append_file(path, config, same, notices, ratings);
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
   LikeTimes times;

@@ -84,6 +84,7 @@ TEST_F(ClickColumns, FilesAreReadInOrder) {
   EXPECT_EQ(read({first, rest}).digest(), digest(kUsual));
   EXPECT_EQ(read({first, "label,I1,C1,C2\n0,,def,\n1,-2.5,abc,z\n"}).digest(), digest(kUsual));
   expect_error([&] { read({first, "nothing\n"}); }, {"part1"});
+  expect_error([&] { read({"C2\tclick\tI1\tC1\nx,y\t1\t5\tabc\n", rest}); }, {"part1 has none", "part0 has a heading"});
 }
 
 }  // namespace

@@ -104,7 +104,10 @@ class Work {
     for (bool ended = false; !ended;) {
       std::size_t count = 0;
       while (count < chunks_.size() && text.next(chunks_[count])) ++count;
-      if (!columns_) columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, settings, path_);
+      if (!columns_) {
+        columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, settings, path_);
+        same_.check(columns_->layout(), path_);
+      }
       parse(count);
       ended = count < chunks_.size();
       make_blocks(count, ended && is_last, take);
@@ -165,6 +168,7 @@ class Work {
   std::vector<BadLines> bad_;
   BadLines lines_;  // of the file
   std::optional<TextColumns> columns_;
+  SameColumns same_;
   std::uint64_t bad_lines_ = 0;
   SampleBatch rest_;  // samples after the last block
   std::uint64_t samples_ = 0;

@@ -37,6 +37,7 @@ bool may_be_heading(std::string_view line) {
 TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, TableSettings const& settings,
                          std::string_view path)
     : path_(path), settings_(settings) {
+  for (std::size_t i = 0; i < layout.columns(); ++i) usual_.columns.push_back(i);
   TableKind kind{.columns = {}, .separator = "tab"};
   auto const lines = first_lines(first_chunk, settings, kind);
   bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||

@@ -25,6 +25,8 @@ class TextColumns {
   // How lines are divided, such as "separated by tabs", and what was found, for the log; empty if it is the usual.
   std::string_view divided() const { return table_ ? table_->divided : std::string_view("separated by tabs"); }
   std::string_view says() const { return table_ ? table_->says : std::string_view(); }
+  // The layout of the lines.
+  TableLayout const& layout() const { return table_ ? *table_ : usual_; }
 
  private:
   // Appends the columns of a line. Returns what is wrong with it, or nothing.
@@ -32,7 +34,8 @@ class TextColumns {
 
   std::string path_;
   TableSettings settings_;
-  std::optional<TableLayout> table_{};  // nothing: lines are as parse_rows() reads them
+  TableLayout usual_{};                 // of lines that are as parse_rows() reads them
+  std::optional<TableLayout> table_{};  // nothing: lines are like that
 };
 
 }  // namespace gpups::trainer

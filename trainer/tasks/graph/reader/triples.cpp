@@ -27,8 +27,10 @@ constexpr TableKind kTriples{.columns = kTripleColumns, .separator = "tab"};
 // Calls add(subject, relation, object) for each triple of the files that a setting names.
 template <class Add>
 void read_files(DataConfig const& config, std::string const& file, std::vector<std::string>& notices, Add add) {
+  SameColumns same;
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kTriples);
+    same.check(reader.layout(), path.string());
     for (std::vector<std::string_view> names; reader.next(names);) add(names[0], names[1], names[2]);
     reader.finish(config.bad_share_max, "subject, relation and object", notices);
   }
