@@ -9,6 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer::unknown_keys_test {
 namespace {

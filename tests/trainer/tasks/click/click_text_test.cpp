@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader of click data agrees with a slow reader. Lines that are not samples are counted and reported.
+#include <fmt/format.h>
+
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/tasks/click/click_fixture.hpp"
