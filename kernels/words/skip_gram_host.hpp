@@ -22,10 +22,11 @@ class HostSkipGram {
 
   void group(std::size_t i) {
     std::uint32_t const first = g_.context_offsets[i], end = g_.context_offsets[i + 1];
-    std::fill_n(g_.context_gradients.row(first), (end - first) * stride_, 0.0F);
-    double loss = 0;
     std::uint32_t const first_word = g_.word_offsets[i], words = g_.word_offsets[i + 1] - first_word;
     std::uint32_t const drawn = negatives_of_group(g_.negatives, g_.drawn, words);
+    begin_context_gradients(i, end - drawn);
+    float const of_negative = words == 0 ? 0 : static_cast<float>(g_.negatives) / static_cast<float>(drawn);
+    double loss = 0;
     for (std::uint32_t w = first_word; w < first_word + words; ++w) {
       ContextWindow const window = g_.windows[w];
       listed_.clear();
@@ -33,13 +34,11 @@ class HostSkipGram {
         if (c != window.own) listed_.push_back(first + c);
       }
       std::size_t const pairs = listed_.size();
-      for (std::uint32_t k = 0; k < g_.negatives; ++k) {
-        listed_.push_back(end - drawn + ((w - first_word) * g_.negatives + k) % drawn);
-      }
+      for (std::uint32_t c = end - drawn; c < end; ++c) listed_.push_back(c);
       score(w);
-      float const of_word = to_slopes(pairs);
+      float const of_word = to_slopes(pairs, of_negative);
       if (pairs > 0) loss += static_cast<double>(of_word) / (static_cast<double>(pairs) * (1 + g_.negatives));
-      add_gradients(w);
+      add_gradients(w, pairs);
     }
     g_.losses[i] = words == 0 ? 0 : loss_units(loss / words);
   }
@@ -48,6 +47,19 @@ class HostSkipGram {
   static constexpr std::size_t kRows = 4;  // that are scored together
   static_assert(kVector % kRows == 0);
 
+  // Sets the gradients of a group's contexts to those of the penalty. negatives: the first one.
+  void begin_context_gradients(std::size_t i, std::uint32_t negatives) {
+    std::uint32_t const first = g_.context_offsets[i], end = g_.context_offsets[i + 1];
+    std::fill_n(g_.context_gradients.row(first), (end - first) * stride_, 0.0F);
+    if (g_.l2 == 0) return;
+    for (std::uint32_t c = first; c < negatives; ++c) {
+      auto const pairs = pairs_of_position(g_.windows, g_.word_offsets[i], g_.word_offsets[i + 1], c - first);
+      float const factor = 2 * g_.l2 * static_cast<float>(pairs);
+      float const* const row = g_.contexts.row(g_.context_rows[c]);
+      float* const gradient = g_.context_gradients.row(c);
+      for (std::size_t j = 0; j < stride_; ++j) gradient[j] = factor * row[j];
+    }
+  }
   // Sets slopes_ to the scores of the listed contexts.
   void score(std::uint32_t w) {
     float const* const word = g_.words.row(g_.word_rows[w]);
@@ -82,9 +94,10 @@ class HostSkipGram {
     }
     for (std::size_t r = 0; r < kRows; ++r) products[r] = sums[r].fold();
   }
-  // Replaces the scores by the derivatives of the loss. Returns the loss of the word.
-  float to_slopes(std::size_t pairs) {
-    auto const weight = static_cast<float>(pairs);
+  // Replaces the scores by the derivatives of the loss. Returns the loss of the word. of_negative: its weight for a
+  // pair.
+  float to_slopes(std::size_t pairs, float of_negative) {
+    float const weight = static_cast<float>(pairs) * of_negative;
     float* const slopes = slopes_.data();
     losses_.resize(slopes_.size());
     for (std::size_t k = 0; k < pairs; ++k) slopes[k] = -slopes[k];
@@ -103,13 +116,14 @@ class HostSkipGram {
     }
     return loss;
   }
-  void add_gradients(std::uint32_t w) {
+  void add_gradients(std::uint32_t w, std::size_t pairs) {
+    float const penalty = 2 * g_.l2 * static_cast<float>(pairs);
     float const* const word = g_.words.row(g_.word_rows[w]);
     float* const gradient = g_.word_gradients.row(w);
     std::size_t const count = listed_.size();
     for (std::size_t j = 0; j < stride_; j += kVector) {
       Vector const of_word = load<Vector>(word + j);
-      Vector sum = {};
+      Vector sum = penalty * of_word;
       for (std::size_t k = 0; k < count; ++k) {
         float* const of_context = g_.context_gradients.row(listed_[k]) + j;
         sum = multiply_add(slopes_[k], load<Vector>(rows_[k] + j), sum);

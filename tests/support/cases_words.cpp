@@ -17,6 +17,7 @@ using kernels::ContextWindow;
 using Ids = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kWords = 20, kNegatives = 5, kDrawn = 12, kReach = 3;
+constexpr float kL2 = 0.01F;
 
 // Groups of kWords positions; each position is a word, and its window reaches over 1 .. kReach positions on each side.
 struct SkipGramInput {
@@ -60,6 +61,7 @@ struct SkipGramInput {
                                 .context_offsets = context_offsets_there,
                                 .negatives = kNegatives,
                                 .drawn = kDrawn,
+                                .l2 = kL2,
                                 .word_gradients = of_words,
                                 .context_gradients = of_contexts,
                                 .losses = losses});
@@ -80,20 +82,26 @@ struct SkipGramInput {
       }
       return std::log1p(std::exp(sign * score));
     };
+    auto const add_penalty = [&](std::uint32_t w, std::uint32_t c) {
+      for (std::size_t j = 0; j < dim; ++j) {
+        want_words[w * stride + j] += 2 * double{kL2} * words[word_rows[w] * stride + j];
+        want_contexts[c * stride + j] += 2 * double{kL2} * contexts[context_rows[c] * stride + j];
+      }
+    };
     for (std::size_t g = 0; g + 1 < word_offsets.size(); ++g) {
       std::uint32_t const first = context_offsets[g], end = context_offsets[g + 1];
       std::uint32_t const drawn = end - first - (word_offsets[g + 1] - word_offsets[g]);
-      std::uint32_t dealt = 0;
       double sum = 0;
       for (std::uint32_t w = word_offsets[g]; w < word_offsets[g + 1]; ++w) {
         double const pairs = windows[w].end - windows[w].first - 1;
         double loss = 0;
         for (std::uint32_t c = windows[w].first; c < windows[w].end; ++c) {
-          if (c != windows[w].own) loss += add(w, first + c, -1, 1);
+          if (c == windows[w].own) continue;
+          loss += add(w, first + c, -1, 1);
+          add_penalty(w, first + c);
         }
-        for (std::uint32_t k = 0; k < kNegatives; ++k) {
-          loss += pairs * add(w, end - drawn + dealt++ % drawn, 1, pairs);
-        }
+        double const weight = pairs * kNegatives / drawn;
+        for (std::uint32_t c = end - drawn; c < end; ++c) loss += weight * add(w, c, 1, weight);
         sum += pairs > 0 ? loss / (pairs * (1 + kNegatives)) : 0;
       }
       want_losses.push_back(sum / (word_offsets[g + 1] - word_offsets[g]));

@@ -184,7 +184,7 @@ class Search {
   // Returns the settings of a trial's stage.
   Settings stage_settings(std::int64_t trial, std::int64_t budget, trainer::Data const& data) const {
     Settings all = settings_of(trial);
-    trainer::Config const config = config_of(all);
+    trainer::Config const config = trainer::with_batch_size(config_of(all), data);
     all.push_back(fmt::format("{}={}", budget_.setting, budget));
     all.emplace_back("train.validate_every=0");  // at the end of each stage only
     if (threads_ > 0) all.push_back(fmt::format("run.threads={}", threads_));

@@ -18,6 +18,8 @@ void require_consistent(Config const& config, std::string const& name) {
       "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
+  GPUPS_REQUIRE(config.train.batch_size > 0 || kind.defaults().train.batch_size == 0,
+                "{}: train.batch_size is 0 (out of range: only networks choose it): use a value from 1", name);
   kind.check(config, name);
   if (config.optimizer.kind == "ftrl" && is_used(config, "optimizer.kind")) require_constant_schedule(config, name);
   DenseConfig const& dense = config.dense;

@@ -76,6 +76,10 @@ std::vector<std::string> top_k_algorithm_names() {
 
 Constraint const kValidIsCut{[](Config const& c) { return c.data.valid.empty(); }, "data.valid has the samples"};
 Constraint const kTestIsCut{[](Config const& c) { return c.data.test.empty(); }, "data.test has the samples"};
+Constraint const kAddsL2{[](Config const& c) {
+                           return !is(c.optimizer.kind, {"ftrl", "lamb"});
+                         },
+                         "optimizer.kind = \"ftrl\" and \"lamb\" use optimizer.l2 in ways of their own"};
 Constraint const kAnyIsCut{[](Config const& c) { return c.data.valid.empty() || c.data.test.empty(); },
                            "no samples are held out at random"};
 

@@ -130,6 +130,8 @@ FieldBuilder test_share();
 FieldBuilder split_seed();
 // Their constraints for data that holds out samples of data.train if data.valid, data.test or one of them is empty.
 extern Constraint const kValidIsCut, kTestIsCut, kAnyIsCut;
+// The constraint of a penalty on rows that the optimizer adds to their gradients.
+extern Constraint const kAddsL2;
 
 // Rows: dim, initial values and data type; the optimizer; the schedule of its learning rate.
 std::vector<Field> row_fields();

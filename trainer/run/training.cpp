@@ -33,14 +33,14 @@ std::int64_t steps_in_epoch(Data const& data, Config const& config) {
 }  // namespace
 
 Training::Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options)
-    : config_(config),
+    : config_(with_batch_size(config, data)),
       data_(data),
       group_(group),
       checkpoint_(options.folder / kLastCheckpoint),
       best_checkpoint_(options.folder / kBestCheckpoint),
       progress_(stderr, number(group.rank()) != 0),
       data_digest_(data.digest()),
-      steps_per_epoch_(steps_in_epoch(data, config)),
+      steps_per_epoch_(steps_in_epoch(data, config_)),
       end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_),
       seconds_of_process_(options.seconds_of_process) {
   total_.start();
@@ -327,7 +327,8 @@ nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
   return accounts;
 }
 
-void require_memory_for(Config const& config, Data const& data, Group const& group, int ranks_here) {
+void require_memory_for(Config const& given, Data const& data, Group const& group, int ranks_here) {
+  Config const config = with_batch_size(given, data);
   Device const device = device_from(config.run.device, group.location().local_rank);
   StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0);
   require_memory(data.memory_plan(config, device, step), device, ranks_here);

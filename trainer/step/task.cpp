@@ -37,6 +37,11 @@ std::unique_ptr<Data const> read_data(Config const& config) {
   return config.task.kind->read(config);
 }
 
+Config with_batch_size(Config config, Data const& data) {
+  if (config.train.batch_size == 0) config.train.batch_size = static_cast<std::int64_t>(data.chosen_batch());
+  return config;
+}
+
 std::shared_ptr<Placement const> Data::placement(Config const& config, std::uint32_t microbatches) const {
   if (config.placement.initial != "graph") return nullptr;
   PartitionOptions const options{.parts = microbatches,

@@ -16,7 +16,7 @@ namespace {
 using namespace kernels;
 
 constexpr std::uint32_t kNegatives = 5, kDrawn = 12;
-constexpr float kUnset = 77;
+constexpr float kUnset = 77, kL2 = 0.03F;
 
 std::vector<double> row_of(Matrix<float> const& matrix, std::size_t i) {
   return {matrix.row(i).begin(), matrix.row(i).end()};
@@ -67,12 +67,14 @@ struct Problem {
                        .context_offsets = View<std::uint32_t const>(context_offsets),
                        .negatives = kNegatives,
                        .drawn = kDrawn,
+                       .l2 = l2,
                        .word_gradients = word_gradients,
                        .context_gradients = context_gradients,
                        .losses = losses});
     stream.wait();
   }
 
+  float l2 = 0;
   Matrix<float> words, contexts, word_gradients, context_gradients;
   std::vector<std::uint32_t> word_rows, context_rows;
   std::vector<ContextWindow> windows;
@@ -91,36 +93,42 @@ struct Oracle {
       std::uint32_t const first = p.context_offsets[g], end = p.context_offsets[g + 1];
       std::uint32_t const words = p.word_offsets[g + 1] - p.word_offsets[g];
       std::uint32_t const drawn = std::min(kDrawn, kNegatives * words);
-      std::uint32_t next = 0;  // the next negative to deal
       for (std::uint32_t w = p.word_offsets[g]; w < p.word_offsets[g + 1]; ++w) {
         ContextWindow const window = p.windows[w];
         double of_word = 0;
         int pairs = 0;
         for (std::uint32_t c = window.first; c < window.end; ++c) {
           if (c == window.own) continue;
-          of_word += add_pair(p, w, first + c, -1);
-          for (std::uint32_t k = 0; k < kNegatives; ++k) {
-            of_word += add_pair(p, w, end - drawn + (next + k) % drawn, 1);
+          of_word += add_pair(p, w, first + c, -1, 1);
+          for (std::uint32_t k = end - drawn; k < end; ++k) {
+            of_word += add_pair(p, w, k, 1, static_cast<double>(kNegatives) / drawn);
           }
+          add_penalty(p, w, first + c);
           pairs += 1 + kNegatives;
         }
-        next += kNegatives;
         if (pairs > 0) losses[g] += of_word / pairs / words;
       }
     }
   }
 
-  // Adds the gradients of softplus(sign * score), and returns its value.
-  double add_pair(Problem const& p, std::uint32_t w, std::uint32_t c, double sign) {
+  // Adds the gradients of weight * softplus(sign * score), and returns its value.
+  double add_pair(Problem const& p, std::uint32_t w, std::uint32_t c, double sign, double weight) {
     std::vector<double> const word = row_of(p.words, p.word_rows[w]), context = row_of(p.contexts, p.context_rows[c]);
     double score = 0;
     for (std::size_t j = 0; j < word.size(); ++j) score += word[j] * context[j];
-    double const slope = sign / (1 + std::exp(-sign * score));
+    double const slope = weight * sign / (1 + std::exp(-sign * score));
     for (std::size_t j = 0; j < word.size(); ++j) {
       word_gradients[w][j] += slope * context[j];
       context_gradients[c][j] += slope * word[j];
     }
-    return std::log1p(std::exp(sign * score));
+    return weight * std::log1p(std::exp(sign * score));
+  }
+  void add_penalty(Problem const& p, std::uint32_t w, std::uint32_t c) {
+    std::vector<double> const word = row_of(p.words, p.word_rows[w]), context = row_of(p.contexts, p.context_rows[c]);
+    for (std::size_t j = 0; j < word.size(); ++j) {
+      word_gradients[w][j] += 2 * double{p.l2} * word[j];
+      context_gradients[c][j] += 2 * double{p.l2} * context[j];
+    }
   }
 
   std::vector<double> losses;
@@ -144,19 +152,23 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SkipGramOfSize,
 
 TEST_P(SkipGramOfSize, MatchesDefinition) {
   auto const [groups, dim] = GetParam();
-  Problem p(groups, dim);
-  p.run(1);
-  Oracle const want(p);
-  for (std::size_t g = 0; g < groups; ++g) {
-    ASSERT_NEAR(static_cast<double>(p.losses[g]) * 0x1p-30, want.losses[g], 1e-5 * (1 + want.losses[g])) << g;
+  for (float const l2 : {0.0F, kL2}) {
+    Problem p(groups, dim);
+    p.l2 = l2;
+    p.run(1);
+    Oracle const want(p);
+    for (std::size_t g = 0; g < groups; ++g) {
+      ASSERT_NEAR(static_cast<double>(p.losses[g]) * 0x1p-30, want.losses[g], 1e-5 * (1 + want.losses[g])) << g;
+    }
+    expect_near(p.word_gradients, want.word_gradients);
+    expect_near(p.context_gradients, want.context_gradients);
   }
-  expect_near(p.word_gradients, want.word_gradients);
-  expect_near(p.context_gradients, want.context_gradients);
 }
 
 TEST_P(SkipGramOfSize, BitsAreIndependentOfThreadCount) {
   auto const [groups, dim] = GetParam();
   Problem one(groups, dim), three(groups, dim);
+  one.l2 = three.l2 = kL2;
   one.run(1);
   three.run(3);
   EXPECT_EQ(one.losses, three.losses);

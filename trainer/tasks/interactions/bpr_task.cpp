@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/interactions/bpr_task.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "kernels/factor/pairwise_ranking.hpp"
 #include "trainer/base/random.hpp"
+#include "trainer/tasks/common/row_penalty.hpp"
 #include "trainer/tasks/interactions/interaction_kind.hpp"
 
 namespace gpups::trainer {
@@ -91,10 +93,29 @@ class BprStep : public TaskStep {
   std::vector<TableGradients> gradients_;
 };
 
+// Returns the tables. A user is in a sample for each of the user's items; an item is in those of its users, and a
+// negative of samples at random.
+std::vector<TableOptions> bpr_tables(InteractionSet const& set, Config const& config, std::int64_t schedule_steps) {
+  auto tables = recommender_tables(set, config, schedule_steps);
+  auto const samples = static_cast<double>(set.train.size()), batch = static_cast<double>(config.train.batch_size);
+  auto const& settings = config.settings<InteractionSettings>();
+  double const as_negative = samples * static_cast<double>(settings.negatives) /
+                             static_cast<double>(std::max<std::size_t>(1, set.known_items));
+  std::vector<double> users(set.known_users), items(set.known_items, as_negative);
+  for (Interaction const& pair : set.train.pairs()) {
+    ++users[pair.user];
+    ++items[pair.item];
+  }
+  double const l2 = is_used(config, "model.l2") ? settings.l2 : 0;
+  tables[number(kItemsTable)].optimizer.l2 += l2_of_updates(l2, items, samples, batch);
+  tables[number(kUsersTable)].optimizer.l2 += l2_of_updates(l2, users, samples, batch);
+  return tables;
+}
+
 }  // namespace
 
 BprTask::BprTask(InteractionSet const& set, Config const& config, std::int64_t schedule_steps)
-    : Recommender(set, config, recommender_tables(set, config, schedule_steps)),
+    : Recommender(set, config, bpr_tables(set, config, schedule_steps)),
       negatives_of_each_(static_cast<std::uint32_t>(config.settings<InteractionSettings>().negatives)),
       negatives_(set, negatives_of_each_, static_cast<std::uint64_t>(config.train.seed)) {}
 

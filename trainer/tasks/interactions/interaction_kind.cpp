@@ -89,7 +89,6 @@ class InteractionKind : public TaskKind {
     config.data.test_share = 0.1;
     config.model.name = "bpr";
     config.model.dim = 64;
-    config.optimizer.l2 = 1e-5;
     config.eval.hits = {20};
     config.task.values = InteractionSettings{};
     return config;
@@ -107,7 +106,7 @@ class InteractionKind : public TaskKind {
               .fixed_on_resume(),
           FieldBuilder("model", "l2", in_task<&I::l2>, "weight of the squared norm of a row, for each interaction")
               .range(0, 1e6)
-              .only_if(kIals)
+              .only_if(kAddsL2)
               .fixed_on_resume(),
           FieldBuilder("model", "unobserved_weight", in_task<&I::unobserved_weight>,
                        "weight of a pair of a user and an item; an interaction has 1 in addition")

@@ -11,7 +11,7 @@ namespace gpups::trainer {
 // The settings that only interactions have. See docs/interactions.md.
 struct InteractionSettings {
   std::int64_t negatives = 8;       // of bpr
-  double l2 = 0.003;                // of ials
+  double l2 = 0.003;                // for each interaction
   double unobserved_weight = 0.02;  // of ials
 };
 

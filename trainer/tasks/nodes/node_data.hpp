@@ -8,19 +8,22 @@
 
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/nodes/random_walks.hpp"
 
 namespace gpups::trainer {
 
 // A network as Data. A sample is a random walk.
 class NodeData : public Data {
  public:
-  NodeData(Network network, std::uint32_t walks, std::vector<std::string> notices);
+  NodeData(Network network, WalkOptions const& walks, std::vector<std::string> notices);
 
   Network const& network() const { return network_; }
   Dictionary const& names() const { return network_.nodes(); }
 
   NamedRows named_rows() const override { return {&names(), names().size()}; }
-  std::uint64_t samples() const override { return std::uint64_t{walks_} * network_.nodes().size(); }
+  std::uint64_t samples() const override { return std::uint64_t{walks_.walks} * network_.nodes().size(); }
+  // A fourth of the nodes, if walks are as long as walk_length.
+  std::uint64_t chosen_batch() const override;
   std::string_view noun() const override { return "walk"; }
   SpeedUnit speed_unit() const override { return {.name = "walks"}; }
   bool has(std::string_view) const override { return false; }
@@ -33,7 +36,7 @@ class NodeData : public Data {
 
  private:
   Network network_;
-  std::uint32_t walks_;  // from each node, in an epoch
+  WalkOptions walks_;
   std::vector<std::string> notices_;
   std::uint64_t digest_;
 };

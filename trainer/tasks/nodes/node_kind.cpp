@@ -20,7 +20,7 @@ class NodeKind : public TaskKind {
     Config config = skip_gram_defaults();
     config.data.train = "edges.txt";
     config.model.dim = 128;
-    config.train.batch_size = 64;  // walks of 80 nodes
+    config.train.batch_size = 0;
     config.task.values = NodeSettings{};
     return config;
   }

@@ -11,6 +11,7 @@
 #include "kernels/base/nvtx.hpp"
 #include "kernels/factor/rating_errors.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/tasks/common/row_penalty.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
 
@@ -152,10 +153,23 @@ Array<T> moved_there(Stream& stream, Array<T> from) {
 }  // namespace
 
 RatingTask::RatingTask(RatingSet const& set, Config const& config, std::int64_t schedule_steps)
-    : set_(set), config_(config), schedule_steps_(schedule_steps), scale_(scale_of(set.train)) {}
+    : set_(set),
+      config_(config),
+      schedule_steps_(schedule_steps),
+      scale_(scale_of(set.train, config.settings<RatingSettings>().biases)) {}
 
 std::vector<TableOptions> RatingTask::tables() const {
-  return factor_tables(config_, set_.known_rows, set_.known_columns, schedule_steps_);
+  auto tables = factor_tables(config_, set_.known_rows, set_.known_columns, schedule_steps_);
+  double const l2 = is_used(config_, "model.l2") ? config_.settings<RatingSettings>().l2 : 0;
+  auto const samples = static_cast<double>(set_.train.size()), batch = static_cast<double>(config_.train.batch_size);
+  std::vector<double> rows(set_.known_rows), columns(set_.known_columns);
+  for (Rating const& rating : set_.train) {
+    ++rows[rating.row];
+    ++columns[rating.column];
+  }
+  tables[0].optimizer.l2 += l2_of_updates(l2, rows, samples, batch);
+  tables[1].optimizer.l2 += l2_of_updates(l2, columns, samples, batch);
+  return tables;
 }
 
 std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch) {
@@ -166,12 +180,13 @@ std::unique_ptr<TaskStep> RatingTask::prepare(Stream& stream, Batch const& batch
     Rating const& rating = set_.train[batch.samples[i]];
     rows.data()[i] = set_.rows.keys()[rating.row];
     columns.data()[i] = set_.columns.keys()[rating.column];
-    values.data()[i] = rating.value;
+    values.data()[i] = rating.value / scale_.deviation;
   }
   return std::make_unique<RatingStep>(
       moved_there(stream, std::move(rows)), moved_there(stream, std::move(columns)),
       moved_there(stream, std::move(values)),
-      config_.settings<RatingSettings>().biases ? std::optional(scale_.mean) : std::nullopt, computed_);
+      config_.settings<RatingSettings>().biases ? std::optional(scale_.mean / scale_.deviation) : std::nullopt,
+      computed_);
 }
 
 Metrics RatingTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {

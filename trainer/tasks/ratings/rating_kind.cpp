@@ -22,7 +22,6 @@ class RatingKind : public TaskKind {
     config.data.test_share = 0.1;
     config.model.name = "factorization";
     config.model.dim = 32;
-    config.optimizer.l2 = 4e-4;  // for ratings of one to five, and some hundred ratings of a row or a column
     config.task.values = RatingSettings{};
     return config;
   }
@@ -35,6 +34,11 @@ class RatingKind : public TaskKind {
          row_fields(),
          {FieldBuilder("model", "biases", in_task<&RatingSettings::biases>,
                        "true: predictions add the mean rating, and a bias of the row and of the column")
+              .fixed_on_resume(),
+          FieldBuilder("model", "l2", in_task<&RatingSettings::l2>,
+                       "weight of the squared norms of a rating's two rows in its loss")
+              .range(0, 1e6)
+              .only_if(kAddsL2)
               .fixed_on_resume()},
          optimizer_fields(),
          schedule_fields(),

@@ -15,6 +15,7 @@ namespace gpups::trainer {
 // The settings that only ratings have. See docs/ratings.md.
 struct RatingSettings {
   bool biases = true;
+  double l2 = 0.1;
 };
 
 TaskKind const& rating_kind();

@@ -19,15 +19,19 @@ constexpr char kScaleBlob[] = "gpu_train/rating_scale";
 
 }  // namespace
 
-RatingScale scale_of(std::span<Rating const> ratings) {
-  double sum = 0;
-  RatingScale scale{.mean = 0, .lowest = ratings[0].value, .highest = ratings[0].value};
+RatingScale scale_of(std::span<Rating const> ratings, bool biases) {
+  double sum = 0, squares = 0;
+  RatingScale scale{.lowest = ratings[0].value, .highest = ratings[0].value};
   for (Rating const& rating : ratings) {
     sum += rating.value;
     scale.lowest = std::min(scale.lowest, rating.value);
     scale.highest = std::max(scale.highest, rating.value);
   }
-  scale.mean = static_cast<float>(sum / static_cast<double>(ratings.size()));
+  double const mean = sum / static_cast<double>(ratings.size()), from = biases ? mean : 0;
+  for (Rating const& rating : ratings) squares += (rating.value - from) * (rating.value - from);
+  auto const deviation = static_cast<float>(std::sqrt(squares / static_cast<double>(ratings.size())));
+  scale.mean = static_cast<float>(mean);
+  if (deviation > 0) scale.deviation = deviation;
   return scale;
 }
 
@@ -123,8 +127,9 @@ std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std:
 
   Array<std::uint32_t> const rows_of = positions(rows_, count), columns_of = positions(columns_, count);
   if (biases_) {
-    kernels::split_biases(stream_,
-                          {.rows = columns_.rows, .sources = sources_, .biases = column_biases_, .mean = scale_.mean});
+    kernels::split_biases(
+        stream_,
+        {.rows = columns_.rows, .sources = sources_, .biases = column_biases_, .mean = scale_.mean / scale_.deviation});
   }
   kernels::rating_errors(stream_, {.rows = rows_.rows,
                                    .columns = biases_ ? sources_ : columns_.rows,
@@ -135,7 +140,7 @@ std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std:
                                    .slopes = slopes_,
                                    .losses = losses_});
   std::vector<float> predictions = to_host(stream_, View<float const>(slopes_.view().slice(0, count)));
-  for (float& p : predictions) p = std::clamp(p / 2, scale_.lowest, scale_.highest);
+  for (float& p : predictions) p = std::clamp(p / 2 * scale_.deviation, scale_.lowest, scale_.highest);
   return predictions;
 }
 

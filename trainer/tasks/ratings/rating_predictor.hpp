@@ -15,15 +15,16 @@
 
 namespace gpups::trainer {
 
-// The mean and the range of training ratings. Predictions need them, so checkpoints have them.
-
-// A prediction is not below `lowest` and not above `highest`.
+// The mean, the unit and the range of training ratings. Predictions need them, so checkpoints have them. Models learn
+// ratings in units of their deviation, so that the same settings suit ratings from one to five and percentages.
 struct RatingScale {
-  float mean = 0, lowest = 0, highest = 0;
+  float mean = 0, deviation = 1;
+  float lowest = 0, highest = 0;  // a prediction is not below `lowest` and not above `highest`
 };
 
-// REQUIRES: ratings is not empty.
-RatingScale scale_of(std::span<Rating const> ratings);
+// biases: the deviation is that from the mean, else that from 0. It is 1 if ratings have none. REQUIRES: ratings is not
+// empty.
+RatingScale scale_of(std::span<Rating const> ratings, bool biases);
 
 Blob to_blob(RatingScale const& scale);
 // Returns the scale of a checkpoint's blobs. Throws Error if it is missing.

@@ -43,11 +43,15 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
 
 void SavedRatings::write(std::filesystem::path const& folder, ExportFormat format) {
   Config const& config = saved_.config;
-  nlohmann::ordered_json const description{
-      {"model", config.model.name}, {"steps", saved_.state.clock},
-      {"dim", config.model.dim},    {"biases", config.settings<RatingSettings>().biases},
-      {"mean", scale_.mean},        {"lowest", scale_.lowest},
-      {"highest", scale_.highest},  {"configuration", resolved(config)}};
+  nlohmann::ordered_json const description{{"model", config.model.name},
+                                           {"steps", saved_.state.clock},
+                                           {"dim", config.model.dim},
+                                           {"biases", config.settings<RatingSettings>().biases},
+                                           {"mean", scale_.mean},
+                                           {"deviation", scale_.deviation},
+                                           {"lowest", scale_.lowest},
+                                           {"highest", scale_.highest},
+                                           {"configuration", resolved(config)}};
   write_folder(folder, [&](std::filesystem::path const& beside) {
     store_->export_rows(beside / "rows", format);
     write_file(beside / "model.json", description.dump(1) + "\n");

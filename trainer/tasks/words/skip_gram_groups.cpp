@@ -42,7 +42,7 @@ std::vector<double> negative_weights(std::span<double const> counts) {
 }  // namespace
 
 GroupMaker::GroupMaker(std::span<Key const> keys, std::span<double const> counts, SkipGramOptions const& options)
-    : keys_(keys), draw_(negative_weights(counts)), negatives_(options.negatives), drawn_(options.drawn()) {}
+    : keys_(keys), draw_(negative_weights(counts)), negatives_(options.negatives), drawn_(options.shared_negatives) {}
 
 void GroupMaker::add(std::span<ListedWord const> listed, std::size_t begin, std::size_t end,
                      RandomBits const& of_negatives, SkipGramGroups& groups) const {

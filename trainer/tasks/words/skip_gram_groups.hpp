@@ -41,13 +41,11 @@ inline constexpr std::uint64_t kGroupPositions = 32;  // the last group of a tex
 // See docs/words.md.
 struct SkipGramOptions {
   std::uint32_t window = 5;
-  std::uint32_t negatives = 15;  // of a word
-  std::uint32_t reuse = 8;       // how many words of a group of 32 have the same negative
-  double subsample = 1e-3;       // of texts; 0: all positions are trained
+  std::uint32_t negatives = 15;         // their weight in the loss of a pair
+  std::uint32_t shared_negatives = 48;  // of a group, at most
+  float l2 = 0;                         // for each pair
+  double subsample = 1e-3;              // of texts; 0: all positions are trained
   std::uint64_t seed = 1;
-
-  // Returns the number of negatives that a group draws, at most.
-  std::uint32_t drawn() const { return (negatives * static_cast<std::uint32_t>(kGroupPositions) + reuse - 1) / reuse; }
 };
 
 // The groups of one rank's batch, on the host; see kernels::SkipGram.

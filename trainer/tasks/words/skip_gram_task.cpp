@@ -62,7 +62,8 @@ class SkipGramStep : public TaskStep {
                                 .word_offsets = word_offsets_,
                                 .context_offsets = context_offsets_,
                                 .negatives = options_.negatives,
-                                .drawn = options_.drawn(),
+                                .drawn = options_.shared_negatives,
+                                .l2 = options_.l2,
                                 .word_gradients = of_words,
                                 .context_gradients = of_contexts,
                                 .losses = losses});
@@ -95,7 +96,8 @@ std::vector<std::string> skip_gram_model_names() { return {"skip_gram"}; }
 SkipGramOptions skip_gram_options(SkipGramSettings const& settings, TrainConfig const& train) {
   return {.window = static_cast<std::uint32_t>(settings.window),
           .negatives = static_cast<std::uint32_t>(settings.negatives),
-          .reuse = static_cast<std::uint32_t>(settings.negative_reuse),
+          .shared_negatives = static_cast<std::uint32_t>(settings.shared_negatives),
+          .l2 = static_cast<float>(settings.l2),
           .subsample = 0,
           .seed = static_cast<std::uint64_t>(train.seed)};
 }
@@ -112,13 +114,13 @@ std::vector<TableOptions> skip_gram_tables(Config const& config, std::string con
 void add_skip_gram(MemoryPlan& plan, SkipGramOptions const& options, std::vector<TableOptions> const& tables,
                    std::size_t groups, StepSizes const& step, Device device) {
   std::size_t const rows = tables[0].expected_rows, positions = groups * kGroupPositions;
-  std::size_t const contexts = positions + groups * (options.drawn() + 2 * std::size_t{options.window});
+  std::size_t const contexts = positions + groups * (options.shared_negatives + 2 * std::size_t{options.window});
   plan.push_back({.what = "odds of negatives", .bytes = rows * 2 * sizeof(double), .on_host = true, .with_task = true});
   BatchPart const parts[] = {
       {positions, std::min(rows, positions), tables[0], sizeof(Key) + sizeof(kernels::ContextWindow)},
       {contexts, std::min(rows, contexts), tables[1], sizeof(Key)},
   };
-  add_batches(plan, parts, step, device, "model.negatives, model.negative_reuse or model.window");
+  add_batches(plan, parts, step, device, "model.shared_negatives or model.window");
   plan.push_back({"gradients of a step",
                   (positions + contexts) * row_stride(tables[0].dim) * sizeof(float) + groups * sizeof(std::int64_t),
                   "train.batch_size"});

@@ -18,8 +18,9 @@ namespace gpups::trainer {
 // The settings that texts and networks share, those of skip-gram.
 struct SkipGramSettings {
   std::int64_t negatives = 15;
-  std::int64_t negative_reuse = 8;
+  std::int64_t shared_negatives = 48;
   std::int64_t window = 5;
+  double l2 = 0;
 };
 
 // Settings of a kind have a member `skip_gram`.
@@ -34,16 +35,21 @@ std::vector<Field> skip_gram_fields() {
   using S = SkipGramSettings;
   return joined(
       {row_fields(),
-       {FieldBuilder("model", "negatives", in_skip_gram<Settings, &S::negatives>, "negatives for each word or node")
+       {FieldBuilder("model", "negatives", in_skip_gram<Settings, &S::negatives>,
+                     "weight of negatives in the loss of a pair, as a number of negatives of word2vec")
             .range(1, 1 << 20)
             .fixed_on_resume(),
-        FieldBuilder("model", "negative_reuse", in_skip_gram<Settings, &S::negative_reuse>,
-                     "how many of 32 words or nodes use the same negative")
-            .range(1, 32)
+        FieldBuilder("model", "shared_negatives", in_skip_gram<Settings, &S::shared_negatives>,
+                     "negatives that 32 neighbouring words or nodes draw and share")
+            .range(1, 1 << 20)
             .fixed_on_resume(),
         FieldBuilder("model", "window", in_skip_gram<Settings, &S::window>,
                      "largest number of words or nodes on each side that one predicts")
             .range(1, 1024)
+            .fixed_on_resume(),
+        FieldBuilder("model", "l2", in_skip_gram<Settings, &S::l2>,
+                     "weight of the squared norms of a pair's two rows; in a network, for a node with one neighbour")
+            .range(0, 1e6)
             .fixed_on_resume()},
        optimizer_fields(),
        schedule_fields()});

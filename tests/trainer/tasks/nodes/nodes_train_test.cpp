@@ -33,8 +33,9 @@ std::string community_edges() {
 class NodesTrainTest : public RunTest {
  protected:
   NodesTrainTest()
-      : RunTest({"data.reader=edges", "model.dim=16", "model.negatives=5", "model.negative_reuse=16", "model.window=3",
-                 "model.walks=2", "model.walk_length=40", "optimizer.learning_rate=0.1", "train.batch_size=8"}) {
+      : RunTest({"data.reader=edges", "model.dim=16", "model.negatives=5", "model.shared_negatives=10",
+                 "model.window=3", "model.walks=2", "model.walk_length=40", "optimizer.learning_rate=0.1",
+                 "train.batch_size=8"}) {
     folder_.write("edges.txt", community_edges());
   }
 };
@@ -83,7 +84,7 @@ TEST_F(NodesTrainTest, EachOptionHasAnEffect) {
   };
   std::string const usual = hash("usual", {"train.steps=4"});
   for (char const* setting : {"model.walks=3", "model.walk_length=39", "model.p=2", "model.q=2", "model.negatives=6",
-                              "model.negative_reuse=15", "model.window=2", "data.directed=true"}) {
+                              "model.shared_negatives=11", "model.window=2", "model.l2=0.1", "data.directed=true"}) {
     EXPECT_NE(hash(setting, {"train.steps=4", setting}), usual) << setting;
   }
   for (char const* setting : {"model.subsample=0.1", "model.min_count=2", "data.valid=x", "data.test=x",

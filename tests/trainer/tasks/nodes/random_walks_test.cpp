@@ -88,7 +88,7 @@ TEST(RandomWalks, GroupsHaveThePairsOfTheWindows) {
   constexpr std::uint32_t kNodes = 100, kLength = 70, kWindow = 6;
   Network const network = ring(kNodes);
   WalkSampler const sampler(network, {.walks = 1, .length = kLength},
-                            {.window = kWindow, .negatives = 2, .reuse = 32, .subsample = 0});
+                            {.window = kWindow, .negatives = 2, .shared_negatives = 2, .subsample = 0});
   Batch batch{.samples = std::vector<std::uint64_t>(kNodes)};
   std::iota(batch.samples.begin(), batch.samples.end(), 0U);
   SkipGramGroups const groups = sampler.groups(batch);

@@ -3,6 +3,7 @@
 // finite differences in double.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -39,11 +40,17 @@ Factors factors_of(Store& store, TableId table, std::vector<Key> const& keys) {
   return factors;
 }
 
-// Returns the mean squared error of some ratings. biased: the last numbers are biases.
+// Returns the mean squared error of some ratings, in units of their variance. biased: the last numbers are biases.
 double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, Factors const& rows,
                Factors const& columns, bool biased) {
   double mean = 0;
   for (Rating const& rating : set.train) mean += double{rating.value} / static_cast<double>(set.train.size());
+  double variance = 0;
+  for (Rating const& rating : set.train) {
+    double const from = biased ? mean : 0;
+    variance += (rating.value - from) * (rating.value - from) / static_cast<double>(set.train.size());
+  }
+  double const deviation = std::sqrt(variance);
   double sum = 0;
   for (std::uint64_t i : samples) {
     Rating const& rating = set.train[i];
@@ -51,8 +58,9 @@ double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, 
     auto const& h = columns.at(number(set.columns.keys()[rating.column]));
     double product = 0;
     for (std::size_t j = 0; j < w.size() - biased; ++j) product += w[j] * h[j];
-    if (biased) product += mean + w.back() + h.back();
-    sum += (product - double{rating.value}) * (product - double{rating.value});
+    if (biased) product += mean / deviation + w.back() + h.back();
+    double const error = product - double{rating.value} / deviation;
+    sum += error * error;
   }
   return sum / static_cast<double>(samples.size());
 }
@@ -69,7 +77,7 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   config.settings<RatingSettings>().biases = biased;
   config.model.init_scale = 0.5;
   config.optimizer.kind = "sgd";
-  config.optimizer.l2 = 0;
+  config.settings<RatingSettings>().l2 = 0;
   config.optimizer.learning_rate = kRate;
   RatingTask task(set, config, 10);
   Store store(Group::alone(), {});
@@ -119,6 +127,46 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
     }
   }
   EXPECT_GT(moved, 0.1);
+}
+
+// A row's penalty is that of its ratings, whatever the size of batches: rows that occur in each batch many times are
+// updated by it in fewer steps.
+TEST(RatingTables, PenaltyOfAnEpochDoesNotDependOnTheBatch) {
+  RatingSet set;
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    set.train.push_back({set.rows.add(i % 30), set.columns.add(i % 2000), static_cast<float>(i % 5)});
+  }
+  set.known_rows = set.rows.size();
+  set.known_columns = set.columns.size();
+  Config config = default_config("ratings");
+  config.settings<RatingSettings>().l2 = 0.25;
+  for (std::int64_t const batch : {1, 8, 600, 6000}) {
+    config.train.batch_size = batch;
+    auto const tables = RatingTask(set, config, 10).tables();
+    for (auto const& [table, ratings] : {std::pair(0, 200.0), std::pair(1, 3.0)}) {
+      double const in_step = ratings * static_cast<double>(batch) / 6000, steps = 6000 / static_cast<double>(batch);
+      double const steps_of_row = steps * (1 - std::exp(-in_step));
+      // Gradients are means over the batch, so an epoch has `steps` times the weight of a batch's sample.
+      double const in_epoch = steps_of_row * double{tables[static_cast<std::size_t>(table)].optimizer.l2} * batch;
+      EXPECT_NEAR(in_epoch, 2 * 0.25 * ratings, 0.01 * ratings) << batch << ", " << table;
+    }
+  }
+  config.optimizer.kind = "lamb";
+  EXPECT_EQ(RatingTask(set, config, 10).tables()[0].optimizer.l2, 0);
+}
+
+// The same ratings in another unit have the same model.
+TEST(RatingScales, ModelDoesNotDependOnTheUnit) {
+  std::vector<Rating> ratings{{0, 0, 1}, {0, 1, 4}, {1, 1, 7}}, percentages = ratings;
+  for (Rating& rating : percentages) rating.value *= 20;
+  for (bool const biases : {false, true}) {
+    RatingScale const one = scale_of(ratings, biases), other = scale_of(percentages, biases);
+    EXPECT_FLOAT_EQ(other.deviation, 20 * one.deviation);
+    EXPECT_FLOAT_EQ(other.mean, 20 * one.mean);
+    EXPECT_FLOAT_EQ(one.deviation, biases ? std::sqrt(6.0F) : std::sqrt(22.0F));
+  }
+  std::vector<Rating> const equal{{0, 0, 3}, {1, 1, 3}};
+  EXPECT_EQ(scale_of(equal, true).deviation, 1);
 }
 
 }  // namespace

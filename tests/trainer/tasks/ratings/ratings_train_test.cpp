@@ -40,7 +40,7 @@ class RatingsTrainTest : public RunTest {
 };
 
 TEST_F(RatingsTrainTest, Learns) {
-  auto const summary = run("run", {"train.epochs=60", "optimizer.l2=1e-4"});
+  auto const summary = run("run", {"train.epochs=60", "model.l2=0.005"});
   auto const reports = lines("run", "loss");
   // Ratings have a mean square of about 2 / 9.
   EXPECT_GT(reports.front().at("loss").get<double>(), 0.15);
@@ -204,10 +204,10 @@ TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {
 
 TEST_F(RatingsTrainTest, RejectsSettingsWithoutEffect) {
   for (char const* setting :
-       {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax",
-        "model.sampling=shared", "model.wide=true", "model.admission_count=2", "model.top=[8]", "eval.hits=[1]",
-        "eval.samples_max=5", "eval.progressive=true", "linear.kind=sgd", "dense.optimizer=sgd",
-        "data.numeric_columns=3", "data.categorical_columns=2", "train.expire_after=9", "run.reader_threads=1"}) {
+       {"model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax", "model.sampling=shared",
+        "model.wide=true", "model.admission_count=2", "model.top=[8]", "eval.hits=[1]", "eval.samples_max=5",
+        "eval.progressive=true", "linear.kind=sgd", "dense.optimizer=sgd", "data.numeric_columns=3",
+        "data.categorical_columns=2", "train.expire_after=9", "run.reader_threads=1"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
   expect_error([&] { config({"data.valid=ratings.txt", "data.valid_share=0.2"}); }, {"data.valid_share"});

@@ -94,7 +94,7 @@ Pairs pairs_of(Corpus const& corpus, SkipGramGroups const& groups, std::uint32_t
 
 TEST(WordGroups, HaveEachWordWithNeighboursOnce) {
   Corpus const corpus = distinct_words({1, 40, 2, 1, 1, 70, 3, 1});
-  WordSampler const sampler(corpus, {.window = 5, .negatives = 3, .reuse = 32, .subsample = 0});
+  WordSampler const sampler(corpus, {.window = 5, .negatives = 3, .shared_negatives = 3, .subsample = 0});
   std::vector<Key> want;
   for (std::uint32_t i = 0; i < corpus.words.size(); ++i) {
     if (i != 0 && i != 43 && i != 44 && i != 118) want.push_back(corpus.words.keys()[i]);  // alone in a line
@@ -107,7 +107,7 @@ TEST(WordGroups, HaveEachWordWithNeighboursOnce) {
 TEST(WordGroups, WindowsReachAcrossGroupsAndNotAcrossLines) {
   constexpr std::uint32_t kWindow = 6, kLine = 150;
   Corpus const corpus = distinct_words({kLine, kLine, kLine, kLine});
-  WordSampler const sampler(corpus, {.window = kWindow, .negatives = 3, .reuse = 32, .subsample = 0});
+  WordSampler const sampler(corpus, {.window = kWindow, .negatives = 3, .shared_negatives = 3, .subsample = 0});
   Pairs const whole = pairs_of(corpus, sampler.groups(batch_of(corpus)), 3);
   auto want = decltype(whole.words){};
   std::map<std::uint32_t, int> sizes;  // how many windows have each size
@@ -132,7 +132,7 @@ TEST(WordGroups, NegativesAreDrawnByCounts) {
   std::fill_n(line.begin(), 100, 2);
   Corpus corpus;
   add_line(corpus, line);
-  WordSampler const sampler(corpus, {.window = 1, .negatives = 400, .reuse = 32, .subsample = 0});
+  WordSampler const sampler(corpus, {.window = 1, .negatives = 400, .shared_negatives = 400, .subsample = 0});
   SkipGramGroups const groups = sampler.groups(batch_of(corpus)), later = sampler.groups(batch_of(corpus, 1));
   std::vector<std::uint32_t> const negatives = pairs_of(corpus, groups, 400).negatives;
   ASSERT_EQ(negatives.size(), 63U * 400);
@@ -144,23 +144,23 @@ TEST(WordGroups, NegativesAreDrawnByCounts) {
   }
 }
 
-TEST(WordGroups, SmallGroupDrawsNoMoreNegativesThanItsWordsUse) {
+TEST(WordGroups, SmallGroupDrawsNoMoreNegativesThanItsWordsWeigh) {
   Corpus const corpus = distinct_words({2, 64});
-  for (std::uint32_t const reuse : {1, 3, 32}) {
-    SkipGramOptions const options{.window = 1, .negatives = 4, .reuse = reuse, .subsample = 0};
+  for (std::uint32_t const shared : {128, 43, 4}) {
+    SkipGramOptions const options{.window = 1, .negatives = 4, .shared_negatives = shared, .subsample = 0};
     SkipGramGroups const groups = WordSampler(corpus, options).groups(batch_of(corpus));
     for (std::size_t g = 0; g + 1 < groups.word_offsets.size(); ++g) {
       std::uint32_t const words = groups.word_offsets[g + 1] - groups.word_offsets[g];
       std::uint32_t const positions = groups.windows[groups.word_offsets[g + 1] - 1].end;
       std::uint32_t const drawn = groups.context_offsets[g + 1] - groups.context_offsets[g] - positions;
-      EXPECT_EQ(drawn, std::min(4 * words, (4 * 32 + reuse - 1) / reuse)) << g;
+      EXPECT_EQ(drawn, std::min(4 * words, shared)) << g;
     }
   }
 }
 
 TEST(WordGroups, DoNotDependOnRanks) {
   Corpus const corpus = distinct_words({100, 3, 1, 57, 400});
-  WordSampler const sampler(corpus, {.window = 4, .negatives = 7, .reuse = 32, .subsample = 2e-4});
+  WordSampler const sampler(corpus, {.window = 4, .negatives = 7, .shared_negatives = 7, .subsample = 2e-4});
   for (Clock const clock : {Clock{0}, Clock{3}, Clock{20}}) {
     auto const join = [&](std::uint32_t ranks) {
       std::vector<Key> keys;
@@ -186,7 +186,7 @@ TEST(WordGroups, SubsamplingDropsFrequentWords) {
   for (std::uint32_t i = 0; i < kPositions; ++i) line.push_back(i % 2 == 0 ? 0 : i % 10 == 1 ? 1 : 2 + i);
   Corpus corpus;
   add_line(corpus, line);
-  WordSampler const sampler(corpus, {.window = 4, .negatives = 2, .reuse = 32, .subsample = 0.02});
+  WordSampler const sampler(corpus, {.window = 4, .negatives = 2, .shared_negatives = 2, .subsample = 0.02});
   SkipGramGroups const first = sampler.groups(batch_of(corpus));
   EXPECT_NE(sampler.groups(batch_of(corpus, 1)).words, first.words);
   for (std::uint32_t word : {0, 1}) {

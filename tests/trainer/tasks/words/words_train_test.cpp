@@ -152,8 +152,8 @@ TEST_F(WordsTrainTest, EachOptionOfTheModelHasAnEffect) {
   };
   std::string const usual = hash("usual", {"train.steps=5"});
   for (char const* setting :
-       {"model.window=2", "model.negatives=6", "model.negative_reuse=9", "model.subsample=0", "model.min_count=120",
-        "model.init_scale=0.01", "model.value_type=bfloat16", "train.seed=2"}) {
+       {"model.window=2", "model.negatives=6", "model.shared_negatives=9", "model.l2=0.01", "model.subsample=0",
+        "model.min_count=120", "model.init_scale=0.01", "model.value_type=bfloat16", "train.seed=2"}) {
     EXPECT_NE(hash(setting, {"train.steps=5", setting}), usual) << setting;
   }
 }
