@@ -63,7 +63,7 @@ void read(std::uint8_t reader, std::string const& path, DataConfig data) {
       return require(!graph.train.empty());
     }
     case 1: {
-      Network const network = read_network(data, true, notices);
+      Network const network = read_network(data, true, notices).network;
       require_names(network.nodes());
       for (double const weight : network.weights_of_nodes()) require(weight >= 0 && !std::isnan(weight));
       return require(network.edges() > 0);

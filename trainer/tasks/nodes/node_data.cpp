@@ -2,14 +2,17 @@
 #include "trainer/tasks/nodes/node_data.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/nvtx.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/nodes/node_kind.hpp"
 #include "trainer/tasks/nodes/random_walks.hpp"
+#include "trainer/tasks/words/held_out_pairs.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 
 namespace gpups::trainer {
@@ -33,22 +36,38 @@ SkipGramOptions node_options(Network const& network, Config const& config) {
   return options;
 }
 
+std::uint64_t digest_of(SplitNetwork const& split) {
+  static_assert(sizeof(HeldOutPair) == 8);
+  std::uint64_t hash = split.network.digest();
+  for (auto const* pairs : {&split.valid, &split.test}) {
+    hash = XXH3_64bits_withSeed(pairs->data(), pairs->size() * sizeof(HeldOutPair), hash);
+  }
+  return hash;
+}
+
 class NodeTask : public SkipGramTask {
  public:
-  NodeTask(Network const& network, Config const& config, std::int64_t schedule_steps)
-      : SkipGramTask(node_options(network, config), config, "nodes", network.nodes().size(), schedule_steps),
-        sampler_(network, walk_options(config), node_options(network, config)) {}
+  // data: must outlive this object.
+  NodeTask(NodeData const& data, Config const& config, std::int64_t schedule_steps)
+      : SkipGramTask(node_options(data.network(), config), config, "nodes", data.names().size(), schedule_steps),
+        data_(data),
+        sampler_(data.network(), walk_options(config), node_options(data.network(), config)),
+        seed_(static_cast<std::uint64_t>(config.data.split_seed)) {}
 
-  // REQUIRES: never called, since NodeData has no split.
-  Metrics wait_evaluate(Stream&, Store&, std::string_view) override {
-    throw Error("node embeddings have no metric: export the vectors and evaluate them in another program");
+  // Others are drawn in proportion to the weights of their edges, as the ends of edges by chance.
+  Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override {
+    kernels::NvtxRange const range("evaluate");
+    AliasTable const draw(data_.network().weights_of_nodes());
+    return wait_compare_pairs(stream, store, data_.names().keys(), data_.split(split), draw, seed_);
   }
 
  protected:
   SkipGramGroups groups(Batch const& batch) const override { return sampler_.groups(batch); }
 
  private:
+  NodeData const& data_;
   WalkSampler sampler_;
+  std::uint64_t seed_;
 };
 
 }  // namespace
@@ -56,37 +75,45 @@ class NodeTask : public SkipGramTask {
 std::unique_ptr<NodeData const> read_node_data(Config const& config) {
   NodeSettings const& settings = config.settings<NodeSettings>();
   std::vector<std::string> notices;
-  Network network = read_network(config.data, settings.directed, notices);
-  return std::make_unique<NodeData>(std::move(network), walk_options(config), std::move(notices));
+  SplitNetwork split = read_network(config.data, settings.directed, notices);
+  return std::make_unique<NodeData>(std::move(split), walk_options(config), std::move(notices));
 }
 
-NodeData::NodeData(Network network, WalkOptions const& walks, std::vector<std::string> notices)
-    : network_(std::move(network)), walks_(walks), notices_(std::move(notices)), digest_(network_.digest()) {}
+NodeData::NodeData(SplitNetwork split, WalkOptions const& walks, std::vector<std::string> notices)
+    : split_(std::move(split)), walks_(walks), notices_(std::move(notices)), digest_(digest_of(split_)) {}
 
 std::uint64_t NodeData::chosen_batch() const {
-  return std::clamp<std::uint64_t>(network_.nodes().size() / (4 * std::uint64_t{walks_.length}), 1, kBatchMax);
+  return std::clamp<std::uint64_t>(network().nodes().size() / (4 * std::uint64_t{walks_.length}), 1, kBatchMax);
 }
 
 std::string NodeData::summary() const {
-  return fmt::format("{} with {}; {} in an epoch", with_count(network_.nodes().size(), "node"),
-                     with_count(network_.edges(), "edge to a neighbour", "edges to neighbours"),
-                     with_count(samples(), "walk"));
+  std::string held_out;
+  if (has("valid") || has("test")) {
+    held_out = fmt::format("; {} for validation, {} for the test", with_count(split_.valid.size(), "edge"),
+                           split_.test.size());
+  }
+  return fmt::format("{} with {}; {} in an epoch{}", with_count(network().nodes().size(), "node"),
+                     with_count(network().edges(), "edge to a neighbour", "edges to neighbours"),
+                     with_count(samples(), "walk"), held_out);
 }
 
-nlohmann::json NodeData::counts() const { return {{"nodes", network_.nodes().size()}, {"edges", network_.edges()}}; }
+nlohmann::json NodeData::counts() const { return {{"nodes", network().nodes().size()}, {"edges", network().edges()}}; }
 
 MemoryPlan NodeData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
-  auto const tables = skip_gram_tables(config, "nodes", network_.nodes().size(), 1);
+  auto const tables = skip_gram_tables(config, "nodes", network().nodes().size(), 1);
   std::size_t const length = walk_options(config).length;
   std::size_t const groups = step.samples * ((length + kGroupPositions - 1) / kGroupPositions);
   MemoryPlan plan;
-  plan.push_back({.what = "the data", .bytes = network_.bytes(), .on_host = true, .taken = true});
-  add_skip_gram(plan, node_options(network_, config), tables, groups, step, device);
+  plan.push_back({.what = "the data", .bytes = network().bytes(), .on_host = true, .taken = true});
+  add_skip_gram(plan, node_options(network(), config), tables, groups, step, device);
+  if (has("valid") || has("test")) {
+    plan.push_back({"evaluation: rows of pairs", pair_bytes(row_stride(tables[0].dim))});
+  }
   return plan;
 }
 
 std::unique_ptr<Task> NodeData::make_task(Config const& config, TaskContext const& context) const {
-  return std::make_unique<NodeTask>(network_, config, context.schedule_steps);
+  return std::make_unique<NodeTask>(*this, config, context.schedule_steps);
 }
 
 }  // namespace gpups::trainer

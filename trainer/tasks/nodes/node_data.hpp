@@ -15,18 +15,21 @@ namespace gpups::trainer {
 // A network as Data. A sample is a random walk.
 class NodeData : public Data {
  public:
-  NodeData(Network network, WalkOptions const& walks, std::vector<std::string> notices);
+  NodeData(SplitNetwork split, WalkOptions const& walks, std::vector<std::string> notices);
 
-  Network const& network() const { return network_; }
-  Dictionary const& names() const { return network_.nodes(); }
+  Network const& network() const { return split_.network; }
+  Dictionary const& names() const { return network().nodes(); }
+  std::vector<HeldOutPair> const& split(std::string_view name) const {
+    return name == "valid" ? split_.valid : split_.test;
+  }
 
   NamedRows named_rows() const override { return {&names(), names().size()}; }
-  std::uint64_t samples() const override { return std::uint64_t{walks_.walks} * network_.nodes().size(); }
+  std::uint64_t samples() const override { return std::uint64_t{walks_.walks} * network().nodes().size(); }
   // A fourth of the nodes, if walks are as long as walk_length.
   std::uint64_t chosen_batch() const override;
   std::string_view noun() const override { return "walk"; }
   SpeedUnit speed_unit() const override { return {.name = "walks"}; }
-  bool has(std::string_view) const override { return false; }
+  bool has(std::string_view split) const override { return !this->split(split).empty(); }
   std::uint64_t digest() const override { return digest_; }
   std::vector<std::string> notices() const override { return notices_; }
   std::string summary() const override;
@@ -35,7 +38,7 @@ class NodeData : public Data {
   std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
  private:
-  Network network_;
+  SplitNetwork split_;
   WalkOptions walks_;
   std::vector<std::string> notices_;
   std::uint64_t digest_;

@@ -27,8 +27,9 @@ class NodeKind : public TaskKind {
 
   std::vector<Field> fields() const override {
     return joined(
-        {{train_file(), bad_share_max()},
+        {{train_file(), valid_file(), test_file(), bad_share_max()},
          table_fields(),
+         {valid_share().only_if(kValidIsCut), test_share().only_if(kTestIsCut), split_seed().only_if(kAnyIsCut)},
          {FieldBuilder("data", "directed", in_task<&N::directed>, "true: walks follow edges in their direction only")
               .fixed_on_resume()},
          skip_gram_fields<N>(),

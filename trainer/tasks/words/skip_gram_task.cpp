@@ -12,6 +12,7 @@ namespace gpups::trainer {
 Config skip_gram_defaults() {
   Config config;
   config.data.train = config.data.valid = config.data.test = "";
+  config.data.valid_share = config.data.test_share = 0;
   config.model.name = "skip_gram";
   config.optimizer.learning_rate = 0.2;
   config.train.batch_size = 256;  // groups of 32 words
