@@ -23,7 +23,7 @@ bool read_count(std::string_view field, std::uint64_t& count) {
 }  // namespace
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
-    : settings_(settings), kind_(kind), lines_of_file_(path) {
+    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind) {
   std::string_view const text = lines_of_file_.ahead();
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
@@ -36,6 +36,7 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   }
   std::vector<std::string_view> lines = first_lines(text, settings_, kind_);
   layout_ = find_layout(lines, settings_, kind_, lines_of_file_.path());
+  watches_first_row_ = !layout_.heading && settings_.heading == "auto";
   if (layout_.heading && !lines.empty()) lines.erase(lines.begin());
   for (std::string_view const line : lines) {
     if (!divide(line, layout_.separator, layout_.quotes, divided_).empty()) continue;
@@ -132,6 +133,7 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
         if (!divided_.all[i].empty()) fields.push_back(divided_.all[i]);
       }
     }
+    if (watches_first_row_) first_row_.add(fields);
     return true;
   }
   return false;
@@ -145,6 +147,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 "complete file",
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
+  first_row_.say(path, notices);
   if (comments_ > 0) notices.push_back(fmt::format("skipped {} of {}", with_count(comments_, "comment line"), path));
   lines_.report(path, bad_share_max, fmt::format("{}, {}", line_is, layout_.divided), setting, notices);
 }

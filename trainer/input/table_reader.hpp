@@ -12,6 +12,7 @@
 
 #include "trainer/input/line_reader.hpp"
 #include "trainer/input/table_division.hpp"
+#include "trainer/input/table_headings.hpp"
 #include "trainer/input/table_layout.hpp"
 
 namespace gpups::trainer {
@@ -60,6 +61,8 @@ class TableReader {
   TableLayout layout_;
   std::optional<MatrixHead> matrix_;
   std::vector<std::vector<std::string>> first_rows_;
+  FirstRow first_row_;
+  bool watches_first_row_ = false;
   TableFields divided_;
   BadLines lines_;
   std::uint64_t comments_ = 0;  // that were skipped without a setting

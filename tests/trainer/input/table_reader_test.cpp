@@ -103,6 +103,34 @@ TEST_F(TableReaderTest, SkipsHeadings) {
   EXPECT_EQ(read("a r b\nc r 7\n", kTriples).size(), 2U);  // names that are numbers make no heading
 }
 
+TEST_F(TableReaderTest, SaysThatTheFirstLineMayBeAHeading) {
+  std::string pairs, numbers, ratings, lists;
+  for (int i = 0; i < 12; ++i) {
+    std::string const a = std::to_string(i), b = std::to_string(i % 5);
+    pairs += "e" + a + ",f" + b + "\n";
+    numbers += a + "," + b + "\n";
+    ratings += a + "," + b + "," + b + "\n";
+    lists += "u" + a + " i" + b + " i7\n";
+  }
+  auto const says = [&](std::string const& text, TableKind const& kind, TableSettings const& settings = {}) {
+    read(text, kind, settings);
+    return notices_.size() > 0 && notices_.back().find("the first line of " + (folder_.path() / "table").string() +
+                                                       " may be a heading") != std::string::npos;
+  };
+  EXPECT_TRUE(says("follower,followee\n" + pairs, kEdges));
+  EXPECT_THAT(notices_.back(), HasSubstr("'follower', 'followee'. data.heading = \"yes\" skips it"));
+  EXPECT_TRUE(says("reader,paper\n" + pairs, kLists));
+  EXPECT_TRUE(says("reader papers\n" + lists, kLists));
+  EXPECT_TRUE(says("reader,paper\n" + pairs + "reader,paper\n" + pairs, kLists));  // two files that were joined
+  EXPECT_TRUE(says("0,1,2\n" + ratings, kRatings));  // as pandas writes a table without names
+  EXPECT_TRUE(says("0,1\n" + pairs, kEdges));
+  EXPECT_FALSE(says("0,1\n" + numbers, kEdges));  // nodes that are numbered from 0
+  EXPECT_FALSE(says("reader,f1\n" + pairs, kEdges));
+  EXPECT_FALSE(says("e99,f99\n" + pairs, kEdges));  // a name like the others
+  EXPECT_FALSE(says("follower,followee\n" + pairs, kEdges, {.heading = "no"}));
+  EXPECT_FALSE(says("follower,followee\n" + pairs, kEdges, {.heading = "yes"}));
+}
+
 TEST_F(TableReaderTest, SkipsIndexColumns) {
   // pandas writes an empty name, R none.
   EXPECT_EQ(read(",user,item,rating\n0,7,8,1.5\n1,9,8,2\n", kRatings), (Rows{{"7", "8", "1.5"}, {"9", "8", "2"}}));

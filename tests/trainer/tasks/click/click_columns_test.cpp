@@ -53,6 +53,15 @@ TEST_F(ClickColumns, AreFound) {
   EXPECT_EQ(digest("1\t5\tabc\tx,y\n\n0\t\tdef\t\n1\t-2.5\tabc\tz\n\n"), usual);  // empty lines
 }
 
+TEST_F(ClickColumns, SaysThatTheFirstLineMayBeAHeading) {
+  EXPECT_EQ(read({"0,1,2,3\n1,5,abc,x\n"}).size(), 2U);  // as pandas writes a table without names
+  EXPECT_TRUE(says("part0 may be a heading, since it has the numbers of the columns: '0', '1', '2', '3'"));
+  read({"0\t1\t2\t3\n1\t5\tabc\tx\n"});
+  EXPECT_TRUE(says("part0 may be a heading"));
+  read({"0,1,2,3\n1,5,abc,x\n"}, {.heading = "no"});
+  EXPECT_FALSE(says("may be a heading"));
+}
+
 TEST_F(ClickColumns, AreThoseOfTheSettings) {
   std::uint64_t const usual = digest(kUsual);
   std::string const table = "id,click,site,price,app\n7,1,abc,5,\"x,y\"\n8,0,def,,\n9,1,abc,-2.5,z\n";

@@ -184,6 +184,7 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
     std::uint64_t const before = work.counts().samples;
     work.run(path, options.table, &path == &files.back(), take);
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
+    if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
     std::string const line_is = fmt::format("a label, {} and {}, {}", with_count(layout.numbers.size(), "number"),
                                             with_count(layout.categories.size(), "category"), work.columns().divided());
     work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);

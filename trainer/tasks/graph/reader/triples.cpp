@@ -2,7 +2,6 @@
 // Reads lines of subject, relation and object. A name is any string that is not empty.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -36,22 +35,6 @@ void read_files(DataConfig const& config, std::string const& file, std::vector<s
   }
 }
 
-// Adds a notice if the first triple may be a heading: no other has one of its names.
-void say_if_heading(Dataset const& data, std::string const& file, std::vector<std::string>& notices) {
-  constexpr std::size_t kTriplesMin = 10;  // of fewer, several may have names of their own
-  if (data.train.size() < kTriplesMin) return;
-  Triple const first = data.train.front();
-  bool const shares = std::any_of(data.train.begin() + 1, data.train.end(), [&](Triple const& other) {
-    return other.relation == first.relation || other.subject == first.subject || other.object == first.subject ||
-           other.subject == first.object || other.object == first.object;
-  });
-  if (shares) return;
-  notices.push_back(fmt::format(
-      "the first line of {} may be a heading, since no other has a name of it: '{}', '{}', '{}'. "
-      "data.heading = \"yes\" skips it",
-      file, data.entities.name(first.subject), data.relations.name(first.relation), data.entities.name(first.object)));
-}
-
 }  // namespace
 
 Dataset read_triples(DataConfig const& config) {
@@ -61,8 +44,6 @@ Dataset read_triples(DataConfig const& config) {
   read_files(config, config.train, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
-
-  say_if_heading(data, config.train, data.notices);
 
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
