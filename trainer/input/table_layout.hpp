@@ -34,6 +34,7 @@ struct TableKind {
   std::string_view comments{};            // each of these characters begins a comment line, if settings do not say so
   bool takes_rest = false;                // without a heading and named columns, the last column and all after it
   bool skips_rest = false;                // columns after the last one are allowed, and skipped
+  bool is_square = false;  // the first two columns have names of one kind: a matrix is square, and may be symmetric
 };
 
 // How a line is divided.

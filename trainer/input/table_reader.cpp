@@ -4,23 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
-namespace {
-
-constexpr std::string_view kMatrixMarket = "%%MatrixMarket";
-
-bool read_count(std::string_view field, std::uint64_t& count) {
-  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), count);
-  return error == std::errc{} && stop == field.data() + field.size();
-}
-
-}  // namespace
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
     : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind) {
@@ -28,10 +17,8 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
   if (wrong < text.size() && text.size() - wrong > 3) require_text(text, lines_of_file_.path(), 1);
-  std::string_view const first = text.substr(0, kMatrixMarket.size());
-  if (std::equal(first.begin(), first.end(), kMatrixMarket.begin(), kMatrixMarket.end(),
-                 [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); })) {
-    read_matrix_head();
+  if (is_matrix(text)) {
+    begin_matrix();
     return;
   }
   std::vector<std::string_view> lines = first_lines(text, settings_, kind_);
@@ -44,43 +31,21 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   }
 }
 
-void TableReader::read_matrix_head() {
-  std::string_view line;
-  lines_of_file_.next(line);
-  std::string first(line);
-  std::transform(first.begin(), first.end(), first.begin(), [](unsigned char c) { return std::tolower(c); });
-  split_at_blanks(first, divided_.all);
-  auto const has = [&](std::string_view word) {
-    return std::find(divided_.all.begin(), divided_.all.end(), word) != divided_.all.end();
-  };
-  GPUPS_REQUIRE(
-      has("coordinate") && (has("real") || has("integer") || has("pattern")) && (has("general") || has("symmetric")),
-      "{} has the format '{}' (a sparse matrix is read, of real numbers, integers or a pattern): write it as "
-      "'matrix coordinate real general'",
-      lines_of_file_.path(), line);
-  bool const takes_values = kind_.columns.size() > 2;
-  GPUPS_REQUIRE(!takes_values || kind_.columns[2].is_number,
-                "{} is a matrix in the Matrix Market format (a line of it has two numbers and a value): use a file of "
-                "names",
-                lines_of_file_.path());
-  matrix_ = MatrixHead{.has_values = !has("pattern"), .symmetric = has("symmetric")};
-  layout_.columns = {0, 1};
-  if (takes_values && matrix_->has_values) layout_.columns.push_back(2);
+void TableReader::begin_matrix() {
+  matrix_ = read_matrix_head(lines_of_file_, kind_);
+  std::size_t const most = std::min<std::size_t>(kind_.columns.size(), matrix_->has_values ? 3 : 2);
+  std::size_t const count = settings_.columns.empty() ? most : settings_.columns.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    GPUPS_REQUIRE(
+        settings_.columns.empty() || (i < most && count > 1 && settings_.columns[i] == std::to_string(i + 1)),
+        "{} is a matrix in the Matrix Market format, and data.columns is set (its columns have their meaning): leave "
+        "data.columns out",
+        lines_of_file_.path());
+    layout_.columns.push_back(i);
+  }
   layout_.fields_max = matrix_->has_values ? 3 : 2;
   layout_.says = "a matrix in the Matrix Market format";
   settings_.comment = "%";
-  while (lines_of_file_.next(line)) {
-    split_at_blanks(line, divided_.all);
-    if (divided_.all.empty() || line.front() == '%') continue;
-    GPUPS_REQUIRE(divided_.all.size() == 3 && read_count(divided_.all[0], matrix_->rows) &&
-                      read_count(divided_.all[1], matrix_->columns) && read_count(divided_.all[2], matrix_->entries),
-                  "{}: the line does not have the numbers of rows, columns and entries (they follow the comments): "
-                  "correct the line",
-                  position());
-    return;
-  }
-  throw Error(
-      fmt::format("{} ends before its size line (the file is incomplete): use a complete file", lines_of_file_.path()));
 }
 
 // Sets `line` to the next line with data.
@@ -113,6 +78,7 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
     }
     fields.clear();
     std::string wrong;
+    if (matrix_ && size >= 2) wrong = check_entry(divided_.all, *matrix_, kind_);
     for (std::size_t i = 0; i < layout_.columns.size() && wrong.empty(); ++i) {
       std::size_t const place = layout_.columns[i];
       if (place >= size) {

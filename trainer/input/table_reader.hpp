@@ -11,24 +11,17 @@
 #include <vector>
 
 #include "trainer/input/line_reader.hpp"
+#include "trainer/input/matrix_market.hpp"
 #include "trainer/input/table_division.hpp"
 #include "trainer/input/table_headings.hpp"
 #include "trainer/input/table_layout.hpp"
 
 namespace gpups::trainer {
 
-// The head of a sparse matrix in the Matrix Market format.
-struct MatrixHead {
-  std::uint64_t rows = 0, columns = 0, entries = 0;
-  bool has_values = false;  // else the entries are pairs
-  bool symmetric = false;   // the file has one of each two equal entries
-};
-
 // One thread at a time.
 class TableReader {
  public:
-  // Opens a file and finds its layout. Throws the errors of LineReader and find_layout(), and Error for a matrix that
-  // is not sparse, or whose entries are not real numbers, integers or nothing.
+  // Opens a file and finds its layout. Throws the errors of LineReader, find_layout() and read_matrix_head().
   TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind);
 
   // Sets `fields` to the fields of the next row: one for each column that the file has, then the rest if the layout
@@ -51,7 +44,7 @@ class TableReader {
   std::vector<std::vector<std::string>> const& first_rows() const { return first_rows_; }
 
  private:
-  void read_matrix_head();
+  void begin_matrix();
   void skip_heading();
   bool next_line(std::string_view& line);
 

@@ -33,7 +33,7 @@ constexpr TableKind kRatings{.columns = kNumbers, .comments = "#%", .skips_rest 
 constexpr TableColumn kEnds[] = {{.is = "from", .headings = "source"},
                                  {.is = "to", .headings = "target"},
                                  {.is = "weight", .headings = "weight", .is_number = true, .may_lack = true}};
-constexpr TableKind kEdges{.columns = kEnds, .comments = "#%"};
+constexpr TableKind kEdges{.columns = kEnds, .comments = "#%", .is_square = true};
 
 class TableReaderTest : public testing::Test {
  protected:
@@ -215,6 +215,27 @@ TEST_F(TableReaderTest, ReadsMatrices) {
   reject(head, kEdges, {"has 0 entries, but its size line says 2"});
   reject(head, kTriples, {"is a matrix", "names"});
   reject("%%MatrixMarket matrix array real general\n3 3\n", kEdges, {"matrix array real general"});
+  // Numbers of columns that change nothing are allowed.
+  std::string const weighted = "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 5\n";
+  EXPECT_EQ(read(weighted, kEdges, {.columns = {"1", "2"}}), (Rows{{"1", "2"}}));
+  reject(weighted, kEdges, {"is a matrix", "leave data.columns out"}, {.columns = {"2", "1"}});
+}
+
+TEST_F(TableReaderTest, AllReadersCheckMatrices) {
+  std::string const head = "%%MatrixMarket matrix coordinate ";
+  for (TableKind const* kind : {&kRatings, &kEdges, &kLists}) {
+    reject(head + "real general\n3 3 2\n1 2 5\n", *kind, {"has 1 entries, but its size line says 2"});
+    reject(head + "real general\n3 3 2\n0 1 5\n1 4 5\n", *kind,
+           {"2 bad lines of 2", "table:3 has a row that is not between 1 and", "table:4 has a column"});
+    reject(head + "real general\n3 3 1\n1 2\n", *kind, {"table:3 has no value"});
+  }
+  for (TableKind const* kind : {&kRatings, &kLists}) {
+    reject(head + "real symmetric\n3 3 1\n1 2 5\n", *kind, {"is a symmetric matrix", "write it as 'general'"});
+  }
+  reject(head + "pattern general\n3 3 1\n1 2\n", kRatings, {"it has no ratings"});
+  reject(head + "real general\n3 5 1\n1 2 5\n", kEdges, {"has 3 rows and 5 columns", "would be one name"});
+  reject(head + "real general\n3 3 3\n1 2 5\n1 3 0\n2 1 -1\n", kLists, {"2 bad lines of 3", "not above 0"});
+  EXPECT_EQ(read(head + "real general\n3 3 1\n1 3 0\n", kRatings), (Rows{{"1", "3", "0"}}));  // a rating may be 0
 }
 
 TEST_F(TableReaderTest, RejectsWhatIsNoText) {
