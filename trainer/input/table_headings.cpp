@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
+
+#include "trainer/input/table_division.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -75,6 +78,35 @@ void FirstRow::say(std::string_view path, std::vector<std::string>& notices) con
   if (!alone_ || alike_ || others_ < kOthersMin) return;
   notices.push_back(
       heading_notice(path, counts_ ? "it has the numbers of the columns" : "no other has a name of it", first_));
+}
+
+UsualHeading::UsualHeading(TableKind const& kind) {
+  constexpr std::size_t kSkipped = 4;  // '_', '-' and blanks in a name
+  for (std::size_t i = 0; i < least_of(kind); ++i) {
+    std::istringstream all{std::string(kind.columns[i].headings)};
+    std::vector<std::string>& names = names_.emplace_back();
+    for (std::string name; all >> name;) {
+      firsts_.set(static_cast<unsigned char>(name.front()));
+      firsts_.set(static_cast<unsigned char>(std::toupper(static_cast<unsigned char>(name.front()))));
+      longest_ = std::max(longest_, name.size() + kSkipped);
+      names.push_back(name);
+    }
+  }
+}
+
+bool UsualHeading::is(std::span<std::string_view const> fields) const {
+  if (fields.size() < names_.size()) return false;
+  auto const may_be = [this](std::string_view field) {
+    return field.size() <= longest_ && firsts_.test(static_cast<unsigned char>(field.front()));
+  };
+  auto const needed = fields.first(names_.size());
+  if (!std::all_of(needed.begin(), needed.end(), may_be)) return false;
+  // The columns may be in another order than before.
+  return std::all_of(names_.begin(), names_.end(), [&](std::vector<std::string> const& names) {
+    return std::any_of(needed.begin(), needed.end(), [&](std::string_view field) {
+      return std::find(names.begin(), names.end(), plain_name(field)) != names.end();
+    });
+  });
 }
 
 }  // namespace gpups::trainer

@@ -2,6 +2,7 @@
 // Lines that are read as data, and may be headings.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +41,20 @@ class FirstRow {
   bool counts_ = false;                // the fields are 0, 1, 2
   bool alone_ = true;                  // no other row has a name of the first one
   bool alike_ = true;                  // all other rows have names of the same shapes, with digits
+};
+
+// Finds rows of data that have the usual names of the columns: a heading in the middle of a file, when several files
+// were joined.
+class UsualHeading {
+ public:
+  explicit UsualHeading(TableKind const& kind);
+  // fields: those of the columns that the reader needs.
+  bool is(std::span<std::string_view const> fields) const;
+
+ private:
+  std::vector<std::vector<std::string>> names_{};  // of each column that may not lack
+  std::bitset<256> firsts_{};                      // the characters with which a name of the columns may begin
+  std::size_t longest_ = 0;                        // more characters have other names
 };
 
 }  // namespace gpups::trainer

@@ -12,10 +12,7 @@
 #include "trainer/input/table_division.hpp"
 
 namespace gpups::trainer {
-namespace {
-
-// Returns a name of a heading without what differs between files.
-std::string plain(std::string_view name) {
+std::string plain_name(std::string_view name) {
   std::string text;
   for (char const c : name) {
     if (c != '_' && c != '-' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -23,8 +20,10 @@ std::string plain(std::string_view name) {
   return text;
 }
 
+namespace {
+
 bool is_called(std::string_view heading, TableColumn const& column) {
-  std::string const name = plain(heading);
+  std::string const name = plain_name(heading);
   return !name.empty() && fmt::format(" {} ", column.headings).find(" " + name + " ") != std::string::npos;
 }
 
@@ -96,7 +95,8 @@ std::size_t place_of(std::string const& column, TableRow const* heading, std::st
     return static_cast<std::size_t>(std::find_if(heading->begin(), heading->end(), same) - heading->begin());
   };
   std::size_t place = find([&](std::string const& name) { return name == column; });
-  if (place == heading->size()) place = find([&](std::string const& name) { return plain(name) == plain(column); });
+  if (place == heading->size())
+    place = find([&](std::string const& name) { return plain_name(name) == plain_name(column); });
   GPUPS_REQUIRE(place < heading->size(), "{} has no column \"{}\" (data.columns names it): use one of {}", path, column,
                 fmt::join(*heading, ", "));
   return place;

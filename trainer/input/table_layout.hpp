@@ -55,6 +55,9 @@ struct TableLayout {
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                         std::string_view path);
 
+// Returns a name of a heading without what differs between files: case, blanks, '_' and '-'.
+std::string plain_name(std::string_view name);
+
 // Checks that the files of one setting have the same columns. Parts of one table, of which only the first has its
 // heading, would be read in two ways.
 class SameColumns {

@@ -12,7 +12,7 @@
 namespace gpups::trainer {
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
-    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind) {
+    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind), usual_heading_(kind) {
   std::string_view const text = lines_of_file_.ahead();
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
@@ -58,7 +58,13 @@ bool TableReader::next_line(std::string_view& line) {
     }
     bool const is_heading = !in_data_ && layout_.heading;
     in_data_ = true;
-    if (!is_heading) return true;
+    if (is_heading) {
+      heading_ = line;
+    } else if (layout_.heading && line == heading_) {
+      ++repeated_;
+    } else {
+      return true;
+    }
   }
   return false;
 }
@@ -99,6 +105,10 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
         if (!divided_.all[i].empty()) fields.push_back(divided_.all[i]);
       }
     }
+    if (!matrix_ && settings_.heading != "no" && usual_heading_.is(fields)) {
+      reject("has the names of the columns (data.heading = \"no\" reads them as data)");
+      continue;
+    }
     if (watches_first_row_) first_row_.add(fields);
     return true;
   }
@@ -114,6 +124,10 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   first_row_.say(path, notices);
+  if (repeated_ > 0) {
+    notices.push_back(fmt::format("skipped {} of {}, after the first: files with a heading each were joined",
+                                  with_count(repeated_, "heading"), path));
+  }
   if (comments_ > 0) notices.push_back(fmt::format("skipped {} of {}", with_count(comments_, "comment line"), path));
   lines_.report(path, bad_share_max, fmt::format("{}, {}", line_is, layout_.divided), setting, notices);
 }

@@ -55,10 +55,13 @@ class TableReader {
   std::optional<MatrixHead> matrix_;
   std::vector<std::vector<std::string>> first_rows_;
   FirstRow first_row_;
+  UsualHeading usual_heading_;
   bool watches_first_row_ = false;
   TableFields divided_;
   BadLines lines_;
   std::uint64_t comments_ = 0;  // that were skipped without a setting
+  std::string heading_{};       // the line
+  std::uint64_t repeated_ = 0;  // headings after the first
   bool in_data_ = false;
 };
 

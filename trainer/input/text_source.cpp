@@ -163,7 +163,8 @@ bool is_zstd(std::string_view begin) {
   return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a skippable frame
 }
 
-// Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines.
+// Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines, or with a mark in its
+// middle.
 class WithoutMark : public TextSource {
  public:
   WithoutMark(std::unique_ptr<TextSource> text, std::string path) : text_(std::move(text)), path_(std::move(path)) {
@@ -183,6 +184,7 @@ class WithoutMark : public TextSource {
     used_ += kept;
     std::size_t const got = kept + text_->read(to + kept, bytes - kept);
     if (!std::exchange(any_read_, true)) require_lines({to, got});
+    require_no_mark({to, got});
     return got;
   }
 
@@ -196,8 +198,24 @@ class WithoutMark : public TextSource {
                   path_);
   }
 
+  // Throws Error if a line of a block begins with a byte order mark.
+  void require_no_mark(std::string_view text) {
+    constexpr std::string_view kMarkedLine = "\n\xEF\xBB\xBF";
+    bool found = (last_ + std::string(text.substr(0, kMarkedLine.size() - 1))).find(kMarkedLine) != std::string::npos;
+    // Bytes of 0xEF are rare, and those of ends of lines are not.
+    for (std::size_t at = text.find('\xEF'); at != text.npos && !found; at = text.find('\xEF', at + 1)) {
+      found = at > 0 && text.substr(at - 1).starts_with(kMarkedLine);
+    }
+    GPUPS_REQUIRE(!found,
+                  "{} has a byte order mark after its first line (files that begin with one were joined; it would be "
+                  "part of a name): remove it, for example with sed 's/^\\xEF\\xBB\\xBF//'",
+                  path_);
+    last_ = (last_ + std::string(text.substr(text.size() - std::min(text.size(), kMarkedLine.size() - 1))));
+    last_ = last_.substr(last_.size() - std::min(last_.size(), kMarkedLine.size() - 1));
+  }
+
   std::unique_ptr<TextSource> text_;
-  std::string path_;
+  std::string path_, last_{};  // the last bytes that were read
   char begin_[3] = {};
   std::size_t size_ = 0, used_ = 0;
   bool any_read_ = false;

@@ -131,6 +131,19 @@ TEST_F(TableReaderTest, SaysThatTheFirstLineMayBeAHeading) {
   EXPECT_FALSE(says("follower,followee\n" + pairs, kEdges, {.heading = "yes"}));
 }
 
+TEST_F(TableReaderTest, FindsHeadingsInTheMiddle) {
+  std::string const ratings = "userId,movieId,rating\n1,2,3\n", names = "x,y\na,b\n";
+  EXPECT_EQ(read(ratings + ratings + ratings, kRatings).size(), 3U);
+  EXPECT_THAT(notices_.back(), HasSubstr("skipped 2 headings of "));
+  EXPECT_EQ(read(names + names, kEdges, {.heading = "yes"}), (Rows{{"a", "b"}, {"a", "b"}}));
+  // The first of several files has no heading, or another one.
+  reject("a b\nsource target\nb c\n", kEdges, {"table:2 has the names of the columns", "data.heading = \"no\""});
+  reject("user,item\nu,i\nItem,User_ID\ni,u\n", kLists, {"table:3 has the names of the columns"});
+  reject("a\tr\tb\nhead\trelation\ttail\n", kTriples, {"table:2 has the names of the columns"});
+  EXPECT_EQ(read("a b\nsource target\n", kEdges, {.heading = "no"}).size(), 2U);
+  EXPECT_EQ(read("a b\nsource c\n", kEdges).size(), 2U);
+}
+
 TEST_F(TableReaderTest, SkipsIndexColumns) {
   // pandas writes an empty name, R none.
   EXPECT_EQ(read(",user,item,rating\n0,7,8,1.5\n1,9,8,2\n", kRatings), (Rows{{"7", "8", "1.5"}, {"9", "8", "2"}}));

@@ -68,7 +68,7 @@ TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);
   EXPECT_NE(notices_[0].find("heading"), std::string::npos);
-  expect_error([&] { read("3,7,4.5\nuserId,movieId,rating\n"); }, {"ratings:2 has no row id"});
+  expect_error([&] { read("3,7,4.5\nuserId,movieId,rating\n"); }, {"ratings:2 has the names of the columns"});
 }
 
 TEST_F(RatingFile, ReadsMatrixMarket) {

@@ -17,7 +17,7 @@
 namespace gpups::trainer {
 namespace {
 
-std::string lower(std::string_view name) {
+std::string in_lower_case(std::string_view name) {
   std::string text(name);
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -64,7 +64,7 @@ void TextColumns::find_table(std::span<std::string_view const> lines, Layout con
   names.reserve(layout.columns());  // `columns` refers to them
   std::vector<TableColumn> columns{{.is = "label", .headings = "label click clicked target y", .is_number = true}};
   auto const add = [&](std::string const& name, bool is_number) {
-    names.push_back(lower(name));
+    names.push_back(in_lower_case(name));
     columns.push_back({.is = name, .headings = names.back(), .is_number = is_number});
   };
   for (std::string const& name : layout.numbers) add(name, true);
