@@ -176,8 +176,10 @@ std::string what_was_found(Division const& division, TableLayout const& layout, 
   }
   bool const usual = division.separator.name == kind.separator && heading == nullptr && in_order && !layout.quotes;
   if (usual) return {};
-  return fmt::format("{}{}; columns {}{}", layout.divided, heading == nullptr ? "" : ", with a heading",
-                     fmt::join(names, ", "), layout.takes_rest ? " and all after it" : "");
+  return fmt::format("{}{}{}; columns {}{}", layout.divided,
+                     layout.quotes && !division.separator.quotes ? ", with names in quotes" : "",
+                     heading == nullptr ? "" : ", with a heading", fmt::join(names, ", "),
+                     layout.takes_rest ? " and all after it" : "");
 }
 
 }  // namespace

@@ -69,12 +69,31 @@ bool TableReader::next_line(std::string_view& line) {
   return false;
 }
 
+// Returns what shows that a line, which could be divided, has another separator or quotes than was found, or nothing.
+std::string_view TableReader::find_odd_division(std::string_view line) const {
+  auto const any = [this](auto is) { return std::any_of(divided_.all.begin(), divided_.all.end(), is); };
+  bool const by_tabs = layout_.separator == "\t" && !layout_.quotes;
+  if (!by_tabs && line.find('\t') != line.npos && any([](auto field) { return field.find('\t') != field.npos; })) {
+    return "has a tab within a field";
+  }
+  if (layout_.separator.empty() && !layout_.quotes && line.find('"') != line.npos) {
+    auto const opens = [](auto field) { return field.size() > 1 && field.starts_with('"') && !field.ends_with('"'); };
+    auto const closes = [](auto field) { return field.size() > 1 && !field.starts_with('"') && field.ends_with('"'); };
+    if (any(opens) && any(closes)) return "has a name in quotes with a blank, and not all lines have such quotes";
+  }
+  return {};
+}
+
 bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
     ++lines_.lines;
     if (std::string_view const wrong = divide(line, layout_.separator, layout_.quotes, divided_); !wrong.empty()) {
       reject(wrong);
+      continue;
+    }
+    if (std::string_view const odd = find_odd_division(line); !odd.empty()) {
+      reject(odd);
       continue;
     }
     std::size_t const size = divided_.all.size();

@@ -47,6 +47,7 @@ class TableReader {
   void begin_matrix();
   void skip_heading();
   bool next_line(std::string_view& line);
+  std::string_view find_odd_division(std::string_view line) const;
 
   TableSettings settings_;
   TableKind kind_;

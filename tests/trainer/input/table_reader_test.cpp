@@ -91,6 +91,30 @@ TEST_F(TableReaderTest, ReadsQuotesOfCsv) {
   reject("a,r,\"b\"x\nc,r,d\n", kTriples, {"table:1 has text after a field in quotes"});
 }
 
+TEST_F(TableReaderTest, ReadsQuotedNamesBetweenBlanks) {
+  EXPECT_EQ(read("\"new york\" x\npoint \"la paz\"\n", kEdges), (Rows{{"new york", "x"}, {"point", "la paz"}}));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("separated by blanks, with names in quotes")));
+  EXPECT_EQ(read("u \"i 1\" i2\nv i2\n", kLists), (Rows{{"u", "i 1", "i2"}, {"v", "i2"}}));
+  EXPECT_EQ(read("say \" x\n5\" y\n", kLists), (Rows{{"say", "\"", "x"}, {"5\"", "y"}}));
+  reject("\" y\n\"new york\" x\n", kLists, {"table:2 has a name in quotes with a blank"});
+}
+
+TEST_F(TableReaderTest, RejectsTwoSeparators) {
+  reject("u:i5,i6\nv:i6,i7\n", kLists, {"has ':' within names", "separated by commas", "'u:i5' and 'i6'"});
+  reject("u i5,i6\nv i6,i7\n", kLists, {"has ',' within names", "separated by blanks", "data.separator to \"blanks\""});
+  reject("u\ti5;i6\nv\ti6;i7\n", kLists, {"has ';' within names"});
+  reject("u:v,w\n", kEdges, {"has ':' within names"});
+  EXPECT_EQ(read("u i5,i6\n", kLists, {.separator = "blanks"}), (Rows{{"u", "i5,i6"}}));
+  for (char const* good : {"u:1,i:5\nu:2,i:7\n", "http://a b\nhttp://c d\n", "u i,5 j\nv i6\nw i7\n"}) {
+    EXPECT_GE(read(good, kLists).size(), 2U) << good;
+  }
+  reject("a\tb,c\na,b\na,c\n", kEdges, {"table:1 has a tab within a field"});
+  reject("\"a\tb\",c\na,b\n", kEdges, {"table:1 has a tab within a field"});
+  for (char const* lines : {"<a> <b> <c> .\n", "<a>\t<b>\t<c> .\n", "<a> <b> <c>.\n_:a <b> \"c d\" .\n"}) {
+    reject(lines, kTriples, {"has lines of N-Triples, such as '<a>", "between tabs", "sed -E"});
+  }
+}
+
 TEST_F(TableReaderTest, SkipsHeadings) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n1,2,3.5,4\n", kRatings), (Rows{{"1", "2", "3.5"}}));
   EXPECT_THAT(notices_,
