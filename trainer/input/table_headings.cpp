@@ -49,8 +49,7 @@ void FirstRow::begin(std::span<std::string_view const> fields) {
   first_.assign(fields.begin(), fields.end());
   for (std::string_view const field : fields) shapes_.push_back(shape_of(field));
   counts_ = counts_columns(fields);
-  bool const digits = std::any_of(shapes_.begin(), shapes_.end(), [](auto const& s) { return s.find('0') != s.npos; });
-  alike_ = digits && !counts_;
+  digits_ = std::any_of(shapes_.begin(), shapes_.end(), [](auto const& s) { return s.find('0') != s.npos; });
   bool const names = !kind_.columns.front().is_number && std::all_of(first_.begin(), first_.end(), [](auto const& f) {
     return is_letter(f.front()) || f.front() == '_';
   });
@@ -65,17 +64,20 @@ void FirstRow::add(std::span<std::string_view const> fields) {
   }
   if (std::equal(fields.begin(), fields.end(), first_.begin(), first_.end())) return;  // files were joined
   ++others_;
+  bool alike = true;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     bool const is_value = i < kind_.columns.size() && kind_.columns[i].is_number && kind_.columns[i].may_lack;
     if (!is_value && std::find(first_.begin(), first_.end(), fields[i]) != first_.end()) alone_ = false;
-    alike_ = alike_ && (i >= shapes_.size() || shape_of(fields[i]) == shapes_[i]);
+    alike = alike && (i >= shapes_.size() || shape_of(fields[i]) == shapes_[i]);
   }
+  alike_ += alike ? 1 : 0;
   // Of three columns that are counted, the last is a value, and ids from 0 on are common.
   if (counts_ && first_.size() > 2 && kind_.columns.front().is_number) alone_ = true;
 }
 
 void FirstRow::say(std::string_view path, std::vector<std::string>& notices) const {
-  if (!alone_ || alike_ || others_ < kOthersMin) return;
+  bool const is_like_others = digits_ && !counts_ && 2 * alike_ > others_;
+  if (!alone_ || is_like_others || others_ < kOthersMin) return;
   notices.push_back(
       heading_notice(path, counts_ ? "it has the numbers of the columns" : "no other has a name of it", first_));
 }

@@ -40,7 +40,8 @@ class FirstRow {
   std::uint64_t others_ = 0;           // rows that are not the first one again
   bool counts_ = false;                // the fields are 0, 1, 2
   bool alone_ = true;                  // no other row has a name of the first one
-  bool alike_ = true;                  // all other rows have names of the same shapes, with digits
+  bool digits_ = false;                // the first row has some
+  std::uint64_t alike_ = 0;            // other rows with names of the same shapes
 };
 
 // Finds rows of data that have the usual names of the columns: a heading in the middle of a file, when several files
