@@ -88,6 +88,8 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
     ++lines_.lines;
+    odd_.check(line, lines_of_file_.line_number());
+    if (line.find('\r') != line.npos) odd_.add('\r', lines_of_file_.line_number());
     if (std::string_view const wrong = divide(line, layout_.separator, layout_.quotes, divided_); !wrong.empty()) {
       reject(wrong);
       continue;
@@ -143,6 +145,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   first_row_.say(path, notices);
+  odd_.say(path, notices);
   if (repeated_ > 0) {
     notices.push_back(fmt::format("skipped {} of {}, after the first: files with a heading each were joined",
                                   with_count(repeated_, "heading"), path));

@@ -12,6 +12,7 @@
 
 #include "trainer/input/line_reader.hpp"
 #include "trainer/input/matrix_market.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/input/table_division.hpp"
 #include "trainer/input/table_headings.hpp"
 #include "trainer/input/table_layout.hpp"
@@ -60,6 +61,7 @@ class TableReader {
   bool watches_first_row_ = false;
   TableFields divided_;
   BadLines lines_;
+  OddCharacters odd_;
   std::uint64_t comments_ = 0;  // that were skipped without a setting
   std::string heading_{};       // the line
   std::uint64_t repeated_ = 0;  // headings after the first

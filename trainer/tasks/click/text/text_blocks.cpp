@@ -11,6 +11,7 @@
 #include "kernels/base/checksum.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/line_reader.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/text/text_chunks.hpp"
@@ -99,6 +100,7 @@ class Work {
   void run(std::filesystem::path const& path, TableSettings const& settings, bool is_last, TakeBlock take) {
     path_ = path.string();
     lines_ = {};
+    odd_of_file_ = {};
     columns_.reset();
     TextChunks text(path, chunks_.size());
     for (bool ended = false; !ended;) {
@@ -117,11 +119,13 @@ class Work {
   // Of the file that was read last.
   BadLines const& lines() const { return lines_; }
   TextColumns const& columns() const { return *columns_; }
+  OddCharacters const& odd() const { return odd_of_file_; }
   // Of all files.
   TextCounts counts() const { return {.samples = samples_, .bad = bad_lines_}; }
 
  private:
   void parse(std::size_t count) {
+    for (std::size_t c = 0; c < count; ++c) odd_of_file_.append(chunks_[c].odd);
     arena_.blocks(count, [&](std::size_t c) {
       bad_[c] = {};
       columns_->rewrite(chunks_[c], bad_[c]);
@@ -167,6 +171,7 @@ class Work {
   std::vector<SampleBatch> parsed_;
   std::vector<BadLines> bad_;
   BadLines lines_;  // of the file
+  OddCharacters odd_of_file_;
   std::optional<TextColumns> columns_;
   SameColumns same_;
   std::uint64_t bad_lines_ = 0;
@@ -185,6 +190,7 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
     work.run(path, options.table, &path == &files.back(), take);
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
     if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
+    work.odd().say(path.string(), notices);
     std::string const line_is = fmt::format("a label, {} and {}, {}", with_count(layout.numbers.size(), "number"),
                                             with_count(layout.categories.size(), "category"), work.columns().divided());
     work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
