@@ -126,6 +126,7 @@ RatingSet read_ratings(DataConfig const& config) {
   auto const pair = [](Rating const& r) { return kernels::mix(std::uint64_t{r.row} << 32 | r.column); };
   say_known_samples(set.train, set.valid, "pair", "validation", pair, set.notices);
   say_known_samples(set.train, set.test, "pair", "test", pair, set.notices);
+  say_known_samples(set.valid, set.test, "pair", "test", pair, set.notices, "validation");
   return set;
 }
 

@@ -66,6 +66,7 @@ Dataset read_triples(DataConfig const& config) {
   };
   say_known_samples(data.train, data.valid, "triple", "validation", key, data.notices);
   say_known_samples(data.train, data.test, "triple", "test", key, data.notices);
+  say_known_samples(data.valid, data.test, "triple", "test", key, data.notices, "validation");
   return data;
 }
 
