@@ -40,6 +40,22 @@ std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
   return Split{from.samples, from.first + from.count, count};
 }
 
+// Adds a notice if all labels of a split are equal. Reads samples up to the first other label, in general a block.
+void say_if_one_class(Split const& split, std::string_view name, std::vector<std::string>& notices) {
+  SampleBatch batch;
+  std::optional<float> first;
+  for (std::uint64_t begin = 0; begin < split.count; begin += kSampleBlock) {
+    split.samples.read(split.first + begin, std::min(kSampleBlock, split.count - begin), batch);
+    if (!first) first = batch.labels.front();
+    if (std::any_of(batch.labels.begin(), batch.labels.end(), [&](float label) { return label != *first; })) return;
+  }
+  if (!first || split.count < 2) return;
+  notices.push_back(fmt::format("all {} for the {} have the label {}: {}", with_count(split.count, "sample"), name,
+                                *first,
+                                name == "training" ? "the model learns no difference between samples"
+                                                   : "some metrics, such as the AUC, are undefined"));
+}
+
 }  // namespace
 
 Layout layout_of(Config const& config) {
@@ -89,6 +105,9 @@ ClickData::ClickData(Config const& config)
                 "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
                 "data.test_share",
                 config.data.train);
+  say_if_one_class(train_, "training", notices_);
+  if (valid_) say_if_one_class(*valid_, "validation", notices_);
+  if (test_) say_if_one_class(*test_, "test", notices_);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
 }
 
