@@ -245,10 +245,16 @@ void SameColumns::check(TableLayout const& layout, std::string_view path) {
                 "{} has {}, and {} has {} (their columns would be read in two ways): give all files a heading, or set "
                 "data.columns to numbers",
                 path, layout.heading ? "a heading" : "none", first_path_, first_.heading ? "a heading" : "none");
-  bool const reordered = first_.names != layout.names && std::is_permutation(first_.names.begin(), first_.names.end(),
-                                                                             layout.names.begin(), layout.names.end());
+  bool reordered = false;  // a column has the name that another one has in the first file
+  for (std::size_t i = 0; i < both; ++i) {
+    std::size_t const here = layout.columns[i], there = first_.columns[i];
+    if (here >= layout.names.size() || there >= first_.names.size()) continue;
+    std::string const& name = first_.names[there];
+    reordered = reordered || (layout.names[here] != name &&
+                              std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end());
+  }
   GPUPS_REQUIRE(
-      !reordered || !same_places,
+      !reordered,
       "{} has the columns {}, and {} has them in another order (they are read by their places): name them with "
       "data.columns",
       path, fmt::join(layout.names, ", "), first_path_);

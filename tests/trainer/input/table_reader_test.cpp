@@ -240,6 +240,9 @@ TEST_F(TableReaderTest, PartsOfATableHaveTheSameColumns) {
   check("user,item,rating\n1,2,3\n", "4,5,6\n");
   check("user,item,rating\n1,2,3\n", "item,user,rating\n4,5,6\n");
   expect_error([&] { check("item,user,rating\n1,2,3\n", "4,5,6\n"); }, {"two has none, and one has a heading"});
+  expect_error([&] { check("a,b,c\n1,2,3\n", "b,a,c,d\n4,5,6,7\n"); },
+               {"two has the columns b, a, c, d, and one has them in another order"});
+  check("a,b,c\n1,2,3\n", "d,e,f\n4,5,6\n");  // other names
   expect_error([&] { check("a,b,c\n1,2,3\n", "b,a,c\n4,5,6\n"); },
                {"two has the columns b, a, c, and one has them in another order", "data.columns"});
 }

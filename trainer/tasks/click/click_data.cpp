@@ -64,13 +64,15 @@ Layout layout_of(Config const& config) {
                      static_cast<std::size_t>(click.categorical_columns), click.multi_hot, click.weighted);
 }
 
-Samples open_click_files(std::span<fs::path const> files, Config const& config, std::vector<std::string>& notices) {
+Samples open_click_files(std::span<fs::path const> files, Config const& config, std::vector<std::string>& notices,
+                         SameColumns* same) {
   Layout const layout = layout_of(config);
   auto const binary = std::find_if(files.begin(), files.end(), is_binary);
   if (binary == files.end()) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
                               .threads = static_cast<int>(config.settings<ClickSettings>().reader_threads),
-                              .table = config.data.table};
+                              .table = config.data.table,
+                              .same = same};
     return read_samples_text(files, layout, options, notices);
   }
   fs::path const& path = *binary;
@@ -91,11 +93,11 @@ Samples open_click_files(std::span<fs::path const> files, Config const& config, 
 
 ClickData::ClickData(Config const& config)
     : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
-      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_)} {
+      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_, &same_columns_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
   auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
     if (file.empty()) return cut_off(train_, share, all);
-    Split split{open_click_files(files_named(config.data.folder, file), config, notices_)};
+    Split split{open_click_files(files_named(config.data.folder, file), config, notices_, &same_columns_)};
     split.count = split.samples.size();
     return split;
   };

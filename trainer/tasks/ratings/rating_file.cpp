@@ -67,10 +67,12 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
 }  // namespace
 
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
-                                         std::vector<std::string>& notices) {
+                                         std::vector<std::string>& notices, SameColumns* same) {
   std::vector<RatingLine> ratings;
-  SameColumns same;
-  for (auto const& path : files_named(config.folder, file)) append_file(path, config, same, notices, ratings);
+  SameColumns of_setting;
+  for (auto const& path : files_named(config.folder, file)) {
+    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings);
+  }
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
   LikeTimes times;

@@ -97,7 +97,8 @@ std::uint64_t RatingSet::digest() const {
 
 RatingSet read_ratings(DataConfig const& config) {
   RatingSet set;
-  auto const read = [&](std::string const& file) { return read_rating_file(config, file, set.notices); };
+  SameColumns same;  // of all splits
+  auto const read = [&](std::string const& file) { return read_rating_file(config, file, set.notices, &same); };
   Lines train = read(config.train), valid, test;
   if (!config.valid.empty()) valid = read(config.valid);
   if (!config.test.empty()) test = read(config.test);

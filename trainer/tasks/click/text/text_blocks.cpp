@@ -97,7 +97,7 @@ class Work {
         bad_(chunks_.size()) {}
 
   // Reads a file. is_last: no file follows, so the last block may have fewer samples.
-  void run(std::filesystem::path const& path, TableSettings const& settings, bool is_last, TakeBlock take) {
+  void run(std::filesystem::path const& path, TextOptions const& options, bool is_last, TakeBlock take) {
     path_ = path.string();
     lines_ = {};
     odd_of_file_ = {};
@@ -107,8 +107,8 @@ class Work {
       std::size_t count = 0;
       while (count < chunks_.size() && text.next(chunks_[count])) ++count;
       if (!columns_) {
-        columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, settings, path_);
-        same_.check(columns_->layout(), path_);
+        columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, options.table, path_);
+        (options.same != nullptr ? *options.same : same_).check(columns_->layout(), path_);
       }
       parse(count);
       ended = count < chunks_.size();
@@ -187,7 +187,7 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
   Work work(layout, options.threads);
   for (auto const& path : files) {
     std::uint64_t const before = work.counts().samples;
-    work.run(path, options.table, &path == &files.back(), take);
+    work.run(path, options, &path == &files.back(), take);
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
     if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
     work.odd().say(path.string(), notices);

@@ -25,8 +25,8 @@ constexpr TableKind kTriples{.columns = kTripleColumns, .separator = "tab"};
 
 // Calls add(subject, relation, object) for each triple of the files that a setting names.
 template <class Add>
-void read_files(DataConfig const& config, std::string const& file, std::vector<std::string>& notices, Add add) {
-  SameColumns same;
+void read_files(DataConfig const& config, std::string const& file, SameColumns& same, std::vector<std::string>& notices,
+                Add add) {
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kTriples);
     same.check(reader.layout(), path.string());
@@ -41,13 +41,14 @@ Dataset read_triples(DataConfig const& config) {
   Dataset data;
   std::filesystem::path const folder = config.folder;
   GPUPS_REQUIRE(!config.train.empty(), "data.train is empty (there are no triples to train on): set it to a file");
-  read_files(config, config.train, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
+  SameColumns same;  // of all splits
+  read_files(config, config.train, same, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
-    read_files(config, file, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
+    read_files(config, file, same, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
     std::size_t const unseen = data.count_unseen(split);
     if (unseen > 0) {
       data.notices.push_back(
