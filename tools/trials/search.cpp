@@ -297,6 +297,7 @@ void run_search(CommandLine const& line) {
                 "the data has no valid split (a search compares trials by it): set data.valid or data.valid_share");
   Search search(line, config, std::move(plan), data->digest(), fs::absolute(lock.path()));
   search.check(*data);
+  for (std::string const& notice : data->notices()) trainer::print_line(stderr, notice);
   if (!search.wait_run(*data)) {
     trainer::print_line(stderr,
                         fmt::format("stopped by a signal; continue with --resume --run {}", lock.path().string()));
