@@ -184,6 +184,10 @@ TEST_F(TableReaderTest, ColumnsAreNamedOrNumbered) {
   EXPECT_EQ(read("9 u a b\n9 v\n", kLists, {.columns = {"2", "3-"}}), (Rows{{"u", "a", "b"}, {"v"}}));
   EXPECT_EQ(read("rating,item,user\n5,2,1\n", kRatings), (Rows{{"1", "2", "5"}}));  // by the names that they have
   reject(text, kLists, {"has no column \"user\"", "use one of when, film, who, stars"}, {.columns = {"user", "film"}});
+  // Names that are values of a file without a heading.
+  reject("u1,i1\nu1,i2\n", kLists, {"has \"u1\", which data.columns names", "use numbers"}, {.columns = {"u1", "i1"}});
+  reject("u1,i1\nu1,i2\n", kLists, {"has no column \"user\"", "or numbers"}, {.columns = {"user", "item"}});
+  EXPECT_EQ(read("u,i\nu,i2\n", kLists, {.heading = "yes", .columns = {"u", "i"}}), (Rows{{"u", "i2"}}));
   reject("1,2\n", kLists, {"has no heading", "\"who\""}, {.heading = "no", .columns = {"who", "2"}});
   reject(text, kLists, {"data.columns has 1", "name 2"}, {.columns = {"who"}});
   reject(text, kLists, {"data.columns has who twice"}, {.columns = {"who", "who"}});
@@ -191,7 +195,10 @@ TEST_F(TableReaderTest, ColumnsAreNamedOrNumbered) {
 }
 
 TEST_F(TableReaderTest, RejectsColumnsThatCannotBeTold) {
-  reject("a,r,b,2020\nc,r,d,2021\n", kTriples, {"lines of 4 fields", "subject, relation, object", "data.columns"});
+  reject("a,r,b,2020\nc,r,d,2021\n", kTriples,
+         {"lines of 4 fields", "subject, relation, object", "data.columns", "for example [\"1\", \"2\", \"3\"]"});
+  std::vector<TableColumn> const many(7, TableColumn{.is = "value", .headings = ""});
+  reject("1,2,3,4,5,6,7,8\n", {.columns = many}, {"[\"1\", \"2\", \"3\", \"4\", and so on to \"7\"]"});
   reject("date,user,rating\n1,2,3\n", kRatings, {"has the columns date, user, rating", "data.columns"});
   reject("u1\ti 1 i 2\nu2\ti 1 i 4\n", kLists, {"tabs and with blanks", "data.separator"});
   EXPECT_EQ(read("u1\ti 1\nu2\ti 2\n", kLists, {.separator = "tab"}), (Rows{{"u1", "i 1"}, {"u2", "i 2"}}));
