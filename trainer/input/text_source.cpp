@@ -176,7 +176,9 @@ class WithoutMark : public TextSource {
                     "UTF-8",
                     path_);
     }
-    if (begin == kByteOrderMark) used_ = size_;
+    GPUPS_REQUIRE(!begin.substr(std::min(begin.size(), kTarMark)).starts_with("ustar"),
+                  "{} is a tar archive (text is read, plain or compressed with gzip or zstd): extract its file", path_);
+    if (begin.starts_with(kByteOrderMark)) used_ = kByteOrderMark.size();
   }
   std::size_t read(char* to, std::size_t bytes) override {
     std::size_t const kept = std::min(size_ - used_, bytes);
@@ -215,8 +217,9 @@ class WithoutMark : public TextSource {
   }
 
   std::unique_ptr<TextSource> text_;
-  std::string path_, last_{};  // the last bytes that were read
-  char begin_[3] = {};
+  std::string path_, last_{};                   // the last bytes that were read
+  static constexpr std::size_t kTarMark = 257;  // where a tar archive has its mark
+  char begin_[512] = {};
   std::size_t size_ = 0, used_ = 0;
   bool any_read_ = false;
 };
@@ -233,6 +236,7 @@ constexpr OtherFormat kOtherFormats[] = {
     {"\x04\x22\x4D\x18", "compressed with lz4", "decompress it, or compress it with gzip or zstd"},
     {"\x1F\x9D", "compressed with compress", "decompress it, or compress it with gzip or zstd"},
     {"PK\x03\x04", "a zip archive", "extract its file"},
+    {"PK\x05\x06", "an empty zip archive", "extract its file"},
     {"7z\xBC\xAF\x27\x1C", "a 7z archive", "extract its file"},
     {"PAR1", "a Parquet file", "write it as CSV"},
     {"ARROW1", "an Arrow file", "write it as CSV"},

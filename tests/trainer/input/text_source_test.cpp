@@ -133,6 +133,10 @@ TEST_F(TextSourceTest, NamesOtherFormats) {
       {"compressed with xz"});
   expect_error([&] { read("PK\x03\x04"); }, {"zip archive"});
   expect_error([&] { read("PAR1"); }, {"Parquet", "CSV"});
+  std::string tar(1024, '\0');
+  tar.replace(0, 9, "clicks.tsv").replace(257, 5, "ustar");
+  for (std::string const& bytes : {tar, gzip(tar), zstd(tar)})
+    expect_error([&] { read(bytes); }, {"text is a tar archive"});
   expect_error([&] { read("\x93NUMPY"); }, {"NumPy"});
 }
 
