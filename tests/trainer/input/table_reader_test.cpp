@@ -296,14 +296,15 @@ TEST_F(TableReaderTest, RejectsWhatIsNoText) {
 
 TEST(FilesNamed, MatchPatterns) {
   test::TemporaryFolder const folder;
-  for (char const* name : {"part-1.tsv", "part-0.tsv", "other.tsv", "[x].tsv"}) folder.write(name, "");
+  for (char const* name : {"part-1.tsv", "part-0.tsv", "part-10.tsv", "part-2.tsv", "other.tsv", "[x].tsv"})
+    folder.write(name, "");
   auto const names = [&](std::string const& file) {
     std::vector<std::string> found;
     for (auto const& path : files_named(folder.path(), file)) found.push_back(path.filename().string());
     return found;
   };
-  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
-  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
+  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv", "part-10.tsv"));
+  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv"));
   EXPECT_THAT(names("[x].tsv"), ElementsAre("[x].tsv"));
   EXPECT_THAT(names("none.tsv"), ElementsAre("none.tsv"));  // the error follows when it is opened
   expect_error([&] { names("none-*.tsv"); }, {"no file matches", "none-*.tsv"});
