@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 
@@ -150,6 +151,23 @@ std::size_t checked_count(std::string const& text) {
   return count;
 }
 
+// Throws Error for a setting that has no effect on a command that loads the model of a run.
+void require_effect_on(CommandLine const& line) {
+  bool const loads_only =
+      line.command == "nearest" || line.command == "recommend" || line.command == "predict" || line.command == "export";
+  if (!loads_only && line.command != "eval") return;
+  for (trainer::SettingOverride const& given : line.overrides) {
+    std::string const key = given.setting.substr(0, given.setting.find('='));
+    auto const is_one_of = [&](std::initializer_list<std::string_view> begins) {
+      return std::any_of(begins.begin(), begins.end(), [&](auto begin) { return key.starts_with(begin); });
+    };
+    bool const trains = key != "train.keep_best" && is_one_of({"train.", "run.report_every", "run.folder"});
+    bool const evaluates = is_one_of({"eval.", "run.ranks", "cluster.", "placement."});
+    GPUPS_REQUIRE(!trains && !(loads_only && evaluates), "{} has no effect on {} (it {}): leave it out", given.typed,
+                  line.command, loads_only ? "loads the model of a run in one process" : "does not train");
+  }
+}
+
 }  // namespace
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv) {
@@ -240,6 +258,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
                 "recommend needs users (their names, or --users FILE, and not both): see gpu_train recommend --help");
   if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
+  require_effect_on(line);
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
                 "--split is '{}' (metrics are computed for valid and test only): use one of them", line.split);
   trainer::model_format(line.format);  // throws Error if there is no such format

@@ -25,7 +25,8 @@ T checked_number(char const* option, std::string const& text, T most, char const
 void ConvertOptions::add_to(CLI::App& command) {
   positional(command, "TEXT", text_, "Lines with a label, numbers and categories, separated by tabs; plain or zstd")
       ->required();
-  positional(command, "BINARY", binary_, "File to write")->required();
+  positional(command, "BINARY", binary_, "File to write; a binary file of samples with this name is replaced")
+      ->required();
   command
       .add_option("--numeric-columns", numbers_,
                   "Number of numeric columns, named I1 and so on; default: 13, as in Criteo's data")

@@ -73,8 +73,9 @@ JoinResult wait_by_address(JoinRequest const& request) {
   if (request.launch.rank != Rank{0}) return wait_join_bootstrap(request);
   // If other ranks cannot reach the loopback interface of this machine, throw the same error here.
   if (request.launch.token.empty()) (void)wait_bootstrap_addresses(request.launch, now());
-  ListeningTurn const turn(request.launch.port, after(now(), request.timeout_s));
-  return wait_serve_bootstrap(request, Listener(request.launch.token.empty(), request.launch.port));
+  TimePoint const deadline = after(now(), request.timeout_s);  // of the turn and of the other ranks together
+  ListeningTurn const turn(request.launch.port, deadline);
+  return wait_serve_bootstrap(request, Listener(request.launch.token.empty(), request.launch.port), deadline);
 }
 
 // Returns where rank 0 listens for all groups of this job. The ranks exchange it once.

@@ -73,9 +73,9 @@ JoinResult wait_join(JoinRequest const& request);
 // and none of the addresses belongs to this machine.
 std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& launch, TimePoint deadline);
 
-// Blocks until all ranks have connected to the listener and match, or the job is rejected. Throws as wait_join().
-// REQUIRES: this is rank 0.
-JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener);
+// Blocks until all ranks have connected to the listener and match, or the job is rejected, at `deadline` at the latest.
+// Throws as wait_join(). REQUIRES: this is rank 0.
+JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener, TimePoint deadline);
 
 // Blocks until rank 0, at one of launch.hosts, has started the job or rejected it. Throws as wait_join().
 // REQUIRES: this is not rank 0.

@@ -34,10 +34,10 @@ std::string listen_address(JoinRequest const& request, int port) {
 // Rank 0 in the join: accepts ranks until all have joined, or rejects the job.
 class BootstrapServer {
  public:
-  BootstrapServer(JoinRequest const& request, Listener listener)
+  BootstrapServer(JoinRequest const& request, Listener listener, TimePoint deadline)
       : request_(request),
         mine_(rank_info_of(request)),
-        deadline_(after(now(), request.timeout_s)),
+        deadline_(deadline),
         listen_address_text_(listen_address(request, listener.port())),
         rank_peers_(mine_.size, nullptr),
         pending_connections_(std::move(listener), request.launch.token, 64 + 2 * rank_peers_.size()) {}
@@ -222,8 +222,8 @@ class BootstrapServer {
 
 }  // namespace
 
-JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener) {
-  return BootstrapServer(request, std::move(listener)).run();
+JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener, TimePoint deadline) {
+  return BootstrapServer(request, std::move(listener), deadline).run();
 }
 
 }  // namespace gpups::comm

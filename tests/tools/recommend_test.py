@@ -78,6 +78,23 @@ class RecommendTest(unittest.TestCase):
                          self.call("nearest", "out", "i1", "--count", 2))
         self.assertIn("missing.txt", self.call("recommend", "out", "--users", "missing.txt", status=2))
 
+    def test_says_that_there_is_no_run_to_resume(self):
+        command = [PROGRAM, "train", "run.toml", "--run", "typo", "--resume"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("typo has no checkpoint, so a new run begins there", done.stderr)
+
+    def test_rejects_settings_without_effect(self):
+        for given in (("--ranks", 2), ("--set", "eval.hits=[5]"), ("--set", "train.patience=3"),
+                      ("--set", "run.report_every=5")):
+            for command in (("recommend", "out", "u4"), ("nearest", "out", "i1"), ("export", "out", "new")):
+                self.assertIn(f"{given[0]} {given[1]} has no effect on {command[0]}",
+                              self.call(*command, *given, status=2))
+        self.assertIn("has no effect on eval (it does not train)",
+                      self.call("eval", "out", "--set", "train.patience=3", status=2))
+        metrics = json.loads(self.call("eval", "out", "--ranks", 2, "--set", "eval.hits=[5]", "--threads", 1))
+        self.assertIn("recall@5", metrics)
+
 
 if __name__ == "__main__":
     PROGRAM = sys.argv.pop(1)

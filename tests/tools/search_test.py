@@ -144,6 +144,20 @@ class SearchTest(unittest.TestCase):
     def test_concurrent_trials_give_the_same_table(self):
         self.assertEqual(self.finish("beside", concurrent=3), self.finish("alone"))
 
+    def test_says_what_it_begins_and_what_was_read(self):
+        heading = "user,item,rating\n" + ratings().replace(" ", ",")
+        (self.folder / "ratings.txt").write_text(heading)
+        small = SEARCH.replace("trials = 12", "trials = 2")
+        process = self.start("new", "--resume", "--set", "train.epochs=1", search=small)
+        _, err = process.communicate(timeout=600)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("new has no search, so a new one begins there", err)
+        self.assertEqual(err.count("with a heading; columns user, item, rating"), 1)
+        for options in ((), ("--resume",)):
+            process = self.start("new/trials/000", *options, search=small)
+            self.assertIn("is the folder of a run of train", process.communicate(timeout=600)[1])
+            self.assertEqual(process.returncode, 2)
+
     def test_stopped_search_can_be_resumed(self):
         whole = self.finish("whole")
         process = self.start("stopped")

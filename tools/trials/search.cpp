@@ -288,8 +288,17 @@ void run_search(CommandLine const& line) {
       !line.resume || !config.run.folder.empty(),
       "--resume has no folder to continue in (a search without --run makes a new folder): give it with --run");
   trainer::RunFolderLock const lock(config.run.folder, fs::path(line.config).stem().string(), line.config);
+  bool const exists = fs::exists(lock.path() / "search.jsonl");
+  GPUPS_REQUIRE(exists || !fs::exists(lock.path() / "config.toml"),
+                "{} is the folder of a run of train, and has no search (the trials would be mixed with it): choose "
+                "another folder",
+                lock.path().string());
+  if (line.resume && !exists) {
+    trainer::print_line(stderr,
+                        fmt::format("--resume: {} has no search, so a new one begins there", lock.path().string()));
+  }
   GPUPS_REQUIRE(
-      line.resume || !fs::exists(lock.path() / "search.jsonl"),
+      line.resume || !exists,
       "{} contains a search (a new one would mix with it): continue it with --resume, or choose another folder",
       lock.path().string());
   auto const data = trainer::read_data(config);
@@ -297,6 +306,7 @@ void run_search(CommandLine const& line) {
                 "the data has no valid split (a search compares trials by it): set data.valid or data.valid_share");
   Search search(line, config, std::move(plan), data->digest(), fs::absolute(lock.path()));
   search.check(*data);
+  for (std::string const& notice : data->notices()) trainer::print_line(stderr, notice);
   if (!search.wait_run(*data)) {
     trainer::print_line(stderr,
                         fmt::format("stopped by a signal; continue with --resume --run {}", lock.path().string()));

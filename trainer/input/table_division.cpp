@@ -15,6 +15,7 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kFirstRows = 1000;
+constexpr std::size_t kShownBytes = 80;
 
 constexpr std::string_view kBlanks = " \t";
 
@@ -135,12 +136,27 @@ bool is_quoted(std::string_view line, std::string_view separator) {
   return std::count(line.begin(), line.end(), '"') >= 2 * std::max<std::ptrdiff_t>(names, 1);
 }
 
+// Whether a name between blanks is in quotes and has a blank, and all lines can be divided with quotes.
+bool has_quoted_blanks(std::span<std::string_view const> lines) {
+  TableFields fields;
+  bool found = false;
+  for (std::string_view const line : lines) {
+    if (line.find('"') == line.npos) continue;
+    if (!divide(line, "", true, fields).empty()) return false;
+    found = found || std::any_of(fields.all.begin(), fields.all.end(),
+                                 [](auto field) { return field.find_first_of(kBlanks) != field.npos; });
+  }
+  return found;
+}
+
 Division division_by(Separator const& separator, std::span<std::string_view const> lines, TableKind const& kind,
                      bool any_columns) {
   Division division{.separator = separator};
   // Names with quotes are common in text between tabs, and words with quotes in text between blanks.
-  division.quotes = separator.quotes || (!lines.empty() && is_quoted(lines.front(), separator.text) &&
-                                         is_quoted(lines[lines.size() > 1 ? 1 : 0], separator.text));
+  division.quotes = separator.quotes ||
+                    (!lines.empty() && is_quoted(lines.front(), separator.text) &&
+                     is_quoted(lines[lines.size() > 1 ? 1 : 0], separator.text)) ||
+                    (separator.text.empty() && has_quoted_blanks(lines));
   std::map<std::size_t, std::size_t> counts;  // of fields of a line
   std::size_t const least = least_of(kind);
   std::size_t const most = any_columns || kind.skips_rest || kind.takes_rest ? ~std::size_t{0} : kind.columns.size();
@@ -177,8 +193,56 @@ std::vector<std::size_t> sizes_of(Division const& division) {
 
 }  // namespace
 
+namespace {
+
+// Throws Error if most lines are N-Triples: their final '.' would be part of a name.
+void require_no_n_triples(std::span<std::string_view const> lines, std::string_view path) {
+  auto const found = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
+    line = trimmed(line);
+    return (line.starts_with('<') || line.starts_with("_:")) &&
+           (line.ends_with(" .") || line.ends_with("\t.") || line.ends_with(">.") || line.ends_with("\"."));
+  });
+  GPUPS_REQUIRE(2 * found <= std::ssize(lines),
+                "{} has lines of N-Triples, such as '{}' (their last '.' would be part of a name): write subject, "
+                "relation and object between tabs, for example with sed -E "
+                "'s/^(\\S+)\\s+(\\S+)\\s+(.*\\S)\\s*\\.\\s*$/\\1\\t\\2\\t\\3/'",
+                path, lines.front().substr(0, kShownBytes));
+}
+
+// Whether a text has a separator between other characters; "http://" has none.
+bool has_within(std::string_view text, std::string_view separator) {
+  std::size_t const at = text.find(separator);
+  return at != text.npos && at > 0 && at + separator.size() < text.size() && !text.substr(at + 1).starts_with("//");
+}
+
+// Throws Error if two separators divide most lines: "user:item,item", or, where lines are lists, "user item,item".
+void require_one_separator(Division const& best, TableKind const& kind, bool lists, std::string_view path) {
+  if (least_of(kind) != 2 || kind.columns.front().is_number) return;
+  for (std::string_view const other : {":", ",", ";", "|"}) {
+    if (best.separator.text == other || best.separator.text == "::") continue;
+    std::size_t in_first = 0, in_list = 0, all = 0;
+    TableRow const* shown = nullptr;
+    for (TableRow const& row : best.rows) {
+      if (row.size() < 2) continue;
+      ++all;
+      bool const later = std::any_of(row.begin() + 1, row.end(), [&](auto const& f) { return has_within(f, other); });
+      in_first += has_within(row.front(), other) && !later ? 1 : 0;
+      in_list += lists && other != ":" && row.size() == 2 && later ? 1 : 0;
+      if (shown == nullptr && (later || has_within(row.front(), other))) shown = &row;
+    }
+    bool const two = 2 * in_first > all || 2 * in_list > all;
+    GPUPS_REQUIRE(!two,
+                  "{} has '{}' within names of lines that are {}, as in '{}' (it may separate names too, and one "
+                  "separator is read): write one separator, or set data.separator to \"{}\" if names have '{}'",
+                  path, other, best.separator.adjective, fmt::join(*shown, "' and '"), best.separator.name, other);
+  }
+}
+
+}  // namespace
+
 Division best_division(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                        std::string_view path) {
+  require_no_n_triples(lines, path);
   bool const any_columns = !settings.columns.empty();
   if (settings.separator != "auto") return division_by(separator_of(settings.separator), lines, kind, any_columns);
   TableKind rows = kind;
@@ -205,6 +269,7 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
                   "data.separator to \"tab\", or to \"blanks\" if names have none",
                   path);
   }
+  require_one_separator(*best, kind, rows.takes_rest, path);
   return std::move(*best);
 }
 

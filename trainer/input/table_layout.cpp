@@ -12,10 +12,7 @@
 #include "trainer/input/table_division.hpp"
 
 namespace gpups::trainer {
-namespace {
-
-// Returns a name of a heading without what differs between files.
-std::string plain(std::string_view name) {
+std::string plain_name(std::string_view name) {
   std::string text;
   for (char const c : name) {
     if (c != '_' && c != '-' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -23,8 +20,10 @@ std::string plain(std::string_view name) {
   return text;
 }
 
+namespace {
+
 bool is_called(std::string_view heading, TableColumn const& column) {
-  std::string const name = plain(heading);
+  std::string const name = plain_name(heading);
   return !name.empty() && fmt::format(" {} ", column.headings).find(" " + name + " ") != std::string::npos;
 }
 
@@ -96,9 +95,13 @@ std::size_t place_of(std::string const& column, TableRow const* heading, std::st
     return static_cast<std::size_t>(std::find_if(heading->begin(), heading->end(), same) - heading->begin());
   };
   std::size_t place = find([&](std::string const& name) { return name == column; });
-  if (place == heading->size()) place = find([&](std::string const& name) { return plain(name) == plain(column); });
-  GPUPS_REQUIRE(place < heading->size(), "{} has no column \"{}\" (data.columns names it): use one of {}", path, column,
-                fmt::join(*heading, ", "));
+  if (place == heading->size())
+    place = find([&](std::string const& name) { return plain_name(name) == plain_name(column); });
+  GPUPS_REQUIRE(
+      place < heading->size(),
+      "{} has no column \"{}\" (data.columns names it, and the first line is read as the heading): use one of "
+      "{}, or numbers, from 1",
+      path, column, fmt::join(*heading, ", "));
   return place;
 }
 
@@ -132,6 +135,31 @@ std::string all_of(TableKind const& kind) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Returns a value of data.columns with `count` columns, for messages.
+std::string example_columns(std::size_t count) {
+  constexpr std::size_t kShown = 4;
+  std::string text = "[\"1\"";
+  for (std::size_t number = 2; number <= std::min(count, kShown); ++number) text += fmt::format(", \"{}\"", number);
+  if (count > kShown) text += fmt::format(", and so on to \"{}\"", count);
+  return text + "]";
+}
+
+// Throws Error if names of data.columns are found in the first line, and below it as values: it is no heading.
+void require_names(std::vector<TableRow> const& rows, TableLayout const& layout, std::string_view path) {
+  for (std::size_t const place : layout.columns) {
+    if (place >= rows.front().size()) continue;
+    std::string const& name = rows.front()[place];
+    bool const is_value = std::any_of(rows.begin() + 1, rows.end(), [&](TableRow const& row) {
+      return place < row.size() && row[place] == name && row != rows.front();
+    });
+    GPUPS_REQUIRE(
+        !is_value || is_number(name),
+        "{} has \"{}\", which data.columns names, in its first line and as a value in other lines (it seems to "
+        "have no heading): use numbers, from 1, or set data.heading to \"yes\"",
+        path, name);
+  }
+}
+
 // The columns by the names of the heading, or else by their order.
 void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t fields, std::string_view path,
                        TableLayout& layout) {
@@ -155,8 +183,8 @@ void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size
   bool const rest = kind.takes_rest && heading == nullptr;
   GPUPS_REQUIRE(rest || kind.skips_rest || fields <= first + kind.columns.size(),
                 "{} has lines of {} fields (which of them are {} cannot be told): name the columns with data.columns, "
-                "for example [\"1\", \"2\"{}]",
-                path, fields, all_of(kind), least > 2 ? ", \"3\"" : "");
+                "for example {}",
+                path, fields, all_of(kind), example_columns(least));
   layout.takes_rest = rest;
   for (std::size_t i = 0; i < kind.columns.size(); ++i) {
     if (i >= least && first + i >= fields) break;
@@ -176,8 +204,10 @@ std::string what_was_found(Division const& division, TableLayout const& layout, 
   }
   bool const usual = division.separator.name == kind.separator && heading == nullptr && in_order && !layout.quotes;
   if (usual) return {};
-  return fmt::format("{}{}; columns {}{}", layout.divided, heading == nullptr ? "" : ", with a heading",
-                     fmt::join(names, ", "), layout.takes_rest ? " and all after it" : "");
+  return fmt::format("{}{}{}; columns {}{}", layout.divided,
+                     layout.quotes && !division.separator.quotes ? ", with names in quotes" : "",
+                     heading == nullptr ? "" : ", with a heading", fmt::join(names, ", "),
+                     layout.takes_rest ? " and all after it" : "");
 }
 
 }  // namespace
@@ -221,6 +251,7 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
     set_usual_columns(kind, first, fields, path, layout);
   } else {
     set_named_columns(settings, kind, first, path, layout);
+    if (names && first != nullptr && settings.heading == "auto") require_names(rows, layout, path);
   }
   bool const any_number = layout.takes_rest || fields == 0;
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
@@ -243,10 +274,16 @@ void SameColumns::check(TableLayout const& layout, std::string_view path) {
                 "{} has {}, and {} has {} (their columns would be read in two ways): give all files a heading, or set "
                 "data.columns to numbers",
                 path, layout.heading ? "a heading" : "none", first_path_, first_.heading ? "a heading" : "none");
-  bool const reordered = first_.names != layout.names && std::is_permutation(first_.names.begin(), first_.names.end(),
-                                                                             layout.names.begin(), layout.names.end());
+  bool reordered = false;  // a column has the name that another one has in the first file
+  for (std::size_t i = 0; i < both; ++i) {
+    std::size_t const here = layout.columns[i], there = first_.columns[i];
+    if (here >= layout.names.size() || there >= first_.names.size()) continue;
+    std::string const& name = first_.names[there];
+    reordered = reordered || (layout.names[here] != name &&
+                              std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end());
+  }
   GPUPS_REQUIRE(
-      !reordered || !same_places,
+      !reordered,
       "{} has the columns {}, and {} has them in another order (they are read by their places): name them with "
       "data.columns",
       path, fmt::join(layout.names, ", "), first_path_);

@@ -34,6 +34,7 @@ struct TableKind {
   std::string_view comments{};            // each of these characters begins a comment line, if settings do not say so
   bool takes_rest = false;                // without a heading and named columns, the last column and all after it
   bool skips_rest = false;                // columns after the last one are allowed, and skipped
+  bool is_square = false;  // the first two columns have names of one kind: a matrix is square, and may be symmetric
 };
 
 // How a line is divided.
@@ -53,6 +54,9 @@ struct TableLayout {
 // Throws Error if settings make no sense for them, or if what the columns mean cannot be told.
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                         std::string_view path);
+
+// Returns a name of a heading without what differs between files: case, blanks, '_' and '-'.
+std::string plain_name(std::string_view name);
 
 // Checks that the files of one setting have the same columns. Parts of one table, of which only the first has its
 // heading, would be read in two ways.

@@ -4,38 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
-namespace {
-
-constexpr std::string_view kMatrixMarket = "%%MatrixMarket";
-
-bool read_count(std::string_view field, std::uint64_t& count) {
-  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), count);
-  return error == std::errc{} && stop == field.data() + field.size();
-}
-
-}  // namespace
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
-    : settings_(settings), kind_(kind), lines_of_file_(path) {
+    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind), usual_heading_(kind) {
   std::string_view const text = lines_of_file_.ahead();
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
   if (wrong < text.size() && text.size() - wrong > 3) require_text(text, lines_of_file_.path(), 1);
-  std::string_view const first = text.substr(0, kMatrixMarket.size());
-  if (std::equal(first.begin(), first.end(), kMatrixMarket.begin(), kMatrixMarket.end(),
-                 [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); })) {
-    read_matrix_head();
+  if (is_matrix(text)) {
+    begin_matrix();
     return;
   }
   std::vector<std::string_view> lines = first_lines(text, settings_, kind_);
   layout_ = find_layout(lines, settings_, kind_, lines_of_file_.path());
+  watches_first_row_ = !layout_.heading && settings_.heading == "auto";
   if (layout_.heading && !lines.empty()) lines.erase(lines.begin());
   for (std::string_view const line : lines) {
     if (!divide(line, layout_.separator, layout_.quotes, divided_).empty()) continue;
@@ -43,43 +31,21 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   }
 }
 
-void TableReader::read_matrix_head() {
-  std::string_view line;
-  lines_of_file_.next(line);
-  std::string first(line);
-  std::transform(first.begin(), first.end(), first.begin(), [](unsigned char c) { return std::tolower(c); });
-  split_at_blanks(first, divided_.all);
-  auto const has = [&](std::string_view word) {
-    return std::find(divided_.all.begin(), divided_.all.end(), word) != divided_.all.end();
-  };
-  GPUPS_REQUIRE(
-      has("coordinate") && (has("real") || has("integer") || has("pattern")) && (has("general") || has("symmetric")),
-      "{} has the format '{}' (a sparse matrix is read, of real numbers, integers or a pattern): write it as "
-      "'matrix coordinate real general'",
-      lines_of_file_.path(), line);
-  bool const takes_values = kind_.columns.size() > 2;
-  GPUPS_REQUIRE(!takes_values || kind_.columns[2].is_number,
-                "{} is a matrix in the Matrix Market format (a line of it has two numbers and a value): use a file of "
-                "names",
-                lines_of_file_.path());
-  matrix_ = MatrixHead{.has_values = !has("pattern"), .symmetric = has("symmetric")};
-  layout_.columns = {0, 1};
-  if (takes_values && matrix_->has_values) layout_.columns.push_back(2);
+void TableReader::begin_matrix() {
+  matrix_ = read_matrix_head(lines_of_file_, kind_);
+  std::size_t const most = std::min<std::size_t>(kind_.columns.size(), matrix_->has_values ? 3 : 2);
+  std::size_t const count = settings_.columns.empty() ? most : settings_.columns.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    GPUPS_REQUIRE(
+        settings_.columns.empty() || (i < most && count > 1 && settings_.columns[i] == std::to_string(i + 1)),
+        "{} is a matrix in the Matrix Market format, and data.columns is set (its columns have their meaning): leave "
+        "data.columns out",
+        lines_of_file_.path());
+    layout_.columns.push_back(i);
+  }
   layout_.fields_max = matrix_->has_values ? 3 : 2;
   layout_.says = "a matrix in the Matrix Market format";
   settings_.comment = "%";
-  while (lines_of_file_.next(line)) {
-    split_at_blanks(line, divided_.all);
-    if (divided_.all.empty() || line.front() == '%') continue;
-    GPUPS_REQUIRE(divided_.all.size() == 3 && read_count(divided_.all[0], matrix_->rows) &&
-                      read_count(divided_.all[1], matrix_->columns) && read_count(divided_.all[2], matrix_->entries),
-                  "{}: the line does not have the numbers of rows, columns and entries (they follow the comments): "
-                  "correct the line",
-                  position());
-    return;
-  }
-  throw Error(
-      fmt::format("{} ends before its size line (the file is incomplete): use a complete file", lines_of_file_.path()));
 }
 
 // Sets `line` to the next line with data.
@@ -92,17 +58,44 @@ bool TableReader::next_line(std::string_view& line) {
     }
     bool const is_heading = !in_data_ && layout_.heading;
     in_data_ = true;
-    if (!is_heading) return true;
+    if (is_heading) {
+      heading_ = line;
+    } else if (layout_.heading && line == heading_) {
+      ++repeated_;
+    } else {
+      return true;
+    }
   }
   return false;
+}
+
+// Returns what shows that a line, which could be divided, has another separator or quotes than was found, or nothing.
+std::string_view TableReader::find_odd_division(std::string_view line) const {
+  auto const any = [this](auto is) { return std::any_of(divided_.all.begin(), divided_.all.end(), is); };
+  bool const by_tabs = layout_.separator == "\t" && !layout_.quotes;
+  if (!by_tabs && line.find('\t') != line.npos && any([](auto field) { return field.find('\t') != field.npos; })) {
+    return "has a tab within a field";
+  }
+  if (layout_.separator.empty() && !layout_.quotes && line.find('"') != line.npos) {
+    auto const opens = [](auto field) { return field.size() > 1 && field.starts_with('"') && !field.ends_with('"'); };
+    auto const closes = [](auto field) { return field.size() > 1 && !field.starts_with('"') && field.ends_with('"'); };
+    if (any(opens) && any(closes)) return "has a name in quotes with a blank, and not all lines have such quotes";
+  }
+  return {};
 }
 
 bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
     ++lines_.lines;
+    odd_.check(line, lines_of_file_.line_number());
+    if (line.find('\r') != line.npos) odd_.add('\r', lines_of_file_.line_number());
     if (std::string_view const wrong = divide(line, layout_.separator, layout_.quotes, divided_); !wrong.empty()) {
       reject(wrong);
+      continue;
+    }
+    if (std::string_view const odd = find_odd_division(line); !odd.empty()) {
+      reject(odd);
       continue;
     }
     std::size_t const size = divided_.all.size();
@@ -112,6 +105,7 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
     }
     fields.clear();
     std::string wrong;
+    if (matrix_ && size >= 2) wrong = check_entry(divided_.all, *matrix_, kind_);
     for (std::size_t i = 0; i < layout_.columns.size() && wrong.empty(); ++i) {
       std::size_t const place = layout_.columns[i];
       if (place >= size) {
@@ -132,6 +126,11 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
         if (!divided_.all[i].empty()) fields.push_back(divided_.all[i]);
       }
     }
+    if (!matrix_ && settings_.heading != "no" && usual_heading_.is(fields)) {
+      reject("has the names of the columns (data.heading = \"no\" reads them as data)");
+      continue;
+    }
+    if (watches_first_row_) first_row_.add(fields);
     return true;
   }
   return false;
@@ -145,6 +144,12 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 "complete file",
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
+  first_row_.say(path, notices);
+  odd_.say(path, notices);
+  if (repeated_ > 0) {
+    notices.push_back(fmt::format("skipped {} of {}, after the first: files with a heading each were joined",
+                                  with_count(repeated_, "heading"), path));
+  }
   if (comments_ > 0) notices.push_back(fmt::format("skipped {} of {}", with_count(comments_, "comment line"), path));
   lines_.report(path, bad_share_max, fmt::format("{}, {}", line_is, layout_.divided), setting, notices);
 }

@@ -11,23 +11,18 @@
 #include <vector>
 
 #include "trainer/input/line_reader.hpp"
+#include "trainer/input/matrix_market.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/input/table_division.hpp"
+#include "trainer/input/table_headings.hpp"
 #include "trainer/input/table_layout.hpp"
 
 namespace gpups::trainer {
 
-// The head of a sparse matrix in the Matrix Market format.
-struct MatrixHead {
-  std::uint64_t rows = 0, columns = 0, entries = 0;
-  bool has_values = false;  // else the entries are pairs
-  bool symmetric = false;   // the file has one of each two equal entries
-};
-
 // One thread at a time.
 class TableReader {
  public:
-  // Opens a file and finds its layout. Throws the errors of LineReader and find_layout(), and Error for a matrix that
-  // is not sparse, or whose entries are not real numbers, integers or nothing.
+  // Opens a file and finds its layout. Throws the errors of LineReader, find_layout() and read_matrix_head().
   TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind);
 
   // Sets `fields` to the fields of the next row: one for each column that the file has, then the rest if the layout
@@ -50,9 +45,10 @@ class TableReader {
   std::vector<std::vector<std::string>> const& first_rows() const { return first_rows_; }
 
  private:
-  void read_matrix_head();
+  void begin_matrix();
   void skip_heading();
   bool next_line(std::string_view& line);
+  std::string_view find_odd_division(std::string_view line) const;
 
   TableSettings settings_;
   TableKind kind_;
@@ -60,9 +56,15 @@ class TableReader {
   TableLayout layout_;
   std::optional<MatrixHead> matrix_;
   std::vector<std::vector<std::string>> first_rows_;
+  FirstRow first_row_;
+  UsualHeading usual_heading_;
+  bool watches_first_row_ = false;
   TableFields divided_;
   BadLines lines_;
+  OddCharacters odd_;
   std::uint64_t comments_ = 0;  // that were skipped without a setting
+  std::string heading_{};       // the line
+  std::uint64_t repeated_ = 0;  // headings after the first
   bool in_data_ = false;
 };
 

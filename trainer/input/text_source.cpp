@@ -163,7 +163,8 @@ bool is_zstd(std::string_view begin) {
   return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a skippable frame
 }
 
-// Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines.
+// Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines, or with a mark in its
+// middle.
 class WithoutMark : public TextSource {
  public:
   WithoutMark(std::unique_ptr<TextSource> text, std::string path) : text_(std::move(text)), path_(std::move(path)) {
@@ -175,7 +176,9 @@ class WithoutMark : public TextSource {
                     "UTF-8",
                     path_);
     }
-    if (begin == kByteOrderMark) used_ = size_;
+    GPUPS_REQUIRE(!begin.substr(std::min(begin.size(), kTarMark)).starts_with("ustar"),
+                  "{} is a tar archive (text is read, plain or compressed with gzip or zstd): extract its file", path_);
+    if (begin.starts_with(kByteOrderMark)) used_ = kByteOrderMark.size();
   }
   std::size_t read(char* to, std::size_t bytes) override {
     std::size_t const kept = std::min(size_ - used_, bytes);
@@ -183,6 +186,7 @@ class WithoutMark : public TextSource {
     used_ += kept;
     std::size_t const got = kept + text_->read(to + kept, bytes - kept);
     if (!std::exchange(any_read_, true)) require_lines({to, got});
+    require_no_mark({to, got});
     return got;
   }
 
@@ -196,9 +200,26 @@ class WithoutMark : public TextSource {
                   path_);
   }
 
+  // Throws Error if a line of a block begins with a byte order mark.
+  void require_no_mark(std::string_view text) {
+    constexpr std::string_view kMarkedLine = "\n\xEF\xBB\xBF";
+    bool found = (last_ + std::string(text.substr(0, kMarkedLine.size() - 1))).find(kMarkedLine) != std::string::npos;
+    // Bytes of 0xEF are rare, and those of ends of lines are not.
+    for (std::size_t at = text.find('\xEF'); at != text.npos && !found; at = text.find('\xEF', at + 1)) {
+      found = at > 0 && text.substr(at - 1).starts_with(kMarkedLine);
+    }
+    GPUPS_REQUIRE(!found,
+                  "{} has a byte order mark after its first line (files that begin with one were joined; it would be "
+                  "part of a name): remove it, for example with sed 's/^\\xEF\\xBB\\xBF//'",
+                  path_);
+    last_ = (last_ + std::string(text.substr(text.size() - std::min(text.size(), kMarkedLine.size() - 1))));
+    last_ = last_.substr(last_.size() - std::min(last_.size(), kMarkedLine.size() - 1));
+  }
+
   std::unique_ptr<TextSource> text_;
-  std::string path_;
-  char begin_[3] = {};
+  std::string path_, last_{};                   // the last bytes that were read
+  static constexpr std::size_t kTarMark = 257;  // where a tar archive has its mark
+  char begin_[512] = {};
   std::size_t size_ = 0, used_ = 0;
   bool any_read_ = false;
 };
@@ -215,6 +236,7 @@ constexpr OtherFormat kOtherFormats[] = {
     {"\x04\x22\x4D\x18", "compressed with lz4", "decompress it, or compress it with gzip or zstd"},
     {"\x1F\x9D", "compressed with compress", "decompress it, or compress it with gzip or zstd"},
     {"PK\x03\x04", "a zip archive", "extract its file"},
+    {"PK\x05\x06", "an empty zip archive", "extract its file"},
     {"7z\xBC\xAF\x27\x1C", "a 7z archive", "extract its file"},
     {"PAR1", "a Parquet file", "write it as CSV"},
     {"ARROW1", "an Arrow file", "write it as CSV"},

@@ -23,7 +23,7 @@ class TextSource {
 // Opens a text file, plain or compressed with gzip or zstd: its first bytes decide which, not its name. Leaves out a
 // UTF-8 byte order mark. Throws Error if the file cannot be opened, or if its first bytes are those of another
 // compression, a binary format or UTF-16. A file that zstd cannot decompress in 128 MiB of memory is rejected when it
-// is read, and so is text whose lines end with "\r" alone.
+// is read, and so is text whose lines end with "\r" alone, or in which a line after the first begins with a mark.
 std::unique_ptr<TextSource> open_text(std::filesystem::path const& path);
 
 // Returns the index of the first byte that is not part of UTF-8 or is 0, or npos.

@@ -84,6 +84,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   partitioning.stop();
 
   auto const say_what_was_read = [&] {
+    if (options.resume && !exists) {
+      progress_.print(
+          fmt::format("--resume: {} has no checkpoint, so a new run begins there", options.folder.string()));
+    }
     for (std::string const& notice : data_.notices()) progress_.print(notice);
     for (auto const& checkpoint : unfinished) {
       progress_.print(fmt::format("the first save to {} did not complete: its files are removed{}", checkpoint.string(),

@@ -2,6 +2,7 @@
 #include "trainer/step/task.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string_view>
@@ -29,11 +30,36 @@ void require_held_out(Config const& config, std::string const& file, std::string
                   path.string(), key, key));
 }
 
+// Throws Error if two settings name one pipe: the second reader would wait for its end forever.
+void require_pipes_once(Config const& config) {
+  struct Named {
+    std::string key;
+    struct stat facts;
+  };
+  std::vector<Named> pipes;
+  auto const add = [&](char const* key, std::string const& file) {
+    if (file.empty() || !is_used(config, key)) return;
+    fs::path const path = fs::path(config.data.folder) / file;
+    struct stat facts {};  // std::filesystem::equivalent() does not compare pipes
+    if (::stat(path.c_str(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) return;
+    for (Named const& other : pipes) {
+      GPUPS_REQUIRE(facts.st_dev != other.facts.st_dev || facts.st_ino != other.facts.st_ino,
+                    "{} and {} are the same pipe, {} (it can be read once): write its text to a file", other.key, key,
+                    path.string());
+    }
+    pipes.push_back({key, facts});
+  };
+  add("data.train", config.data.train);
+  add("data.valid", config.data.valid);
+  add("data.test", config.data.test);
+}
+
 }  // namespace
 
 std::unique_ptr<Data const> read_data(Config const& config) {
   if (is_used(config, "data.valid")) require_held_out(config, config.data.valid, "data.valid");
   if (is_used(config, "data.test")) require_held_out(config, config.data.test, "data.test");
+  require_pipes_once(config);
   return config.task.kind->read(config);
 }
 

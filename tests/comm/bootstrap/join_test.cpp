@@ -271,6 +271,23 @@ TEST(Join, ErrorCountsManyMissingRanks) {
   EXPECT_LT(error.size(), 500U);
 }
 
+// Rank 0 waits for its turn to listen, and for the other ranks, no longer than its timeout together.
+TEST(Join, TimeoutCountsTheTurnToListen) {
+  int const port = free_port();
+  auto first = request_of(0, 2, port), second = first;
+  first.group = "first", second.group = "second";
+  first.timeout_s = 0.5, second.timeout_s = 4;
+  TimePoint const begin = now();
+  auto listening = start_join(first);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  auto waiting = start_join(second);
+  std::string const error = waiting.get().error;
+  EXPECT_THAT(error, HasSubstr("did not join within 4 s"));
+  // The first group listens for 2.5 s, in which it would tell other ranks why it ended; the second also ends 2 s late.
+  EXPECT_LT(now(), after(begin, 7.5));  // with two timeouts, 8.5 s
+  EXPECT_THAT(listening.get().error, HasSubstr("did not join within 0.5 s"));
+}
+
 // Authenticates as a rank, waits for a frame of rank 0, and closes the connection.
 void authenticate_and_close(JoinRequest const& request) {
   Connected connected;

@@ -33,7 +33,7 @@ constexpr TableKind kRatings{.columns = kNumbers, .comments = "#%", .skips_rest 
 constexpr TableColumn kEnds[] = {{.is = "from", .headings = "source"},
                                  {.is = "to", .headings = "target"},
                                  {.is = "weight", .headings = "weight", .is_number = true, .may_lack = true}};
-constexpr TableKind kEdges{.columns = kEnds, .comments = "#%"};
+constexpr TableKind kEdges{.columns = kEnds, .comments = "#%", .is_square = true};
 
 class TableReaderTest : public testing::Test {
  protected:
@@ -91,6 +91,30 @@ TEST_F(TableReaderTest, ReadsQuotesOfCsv) {
   reject("a,r,\"b\"x\nc,r,d\n", kTriples, {"table:1 has text after a field in quotes"});
 }
 
+TEST_F(TableReaderTest, ReadsQuotedNamesBetweenBlanks) {
+  EXPECT_EQ(read("\"new york\" x\npoint \"la paz\"\n", kEdges), (Rows{{"new york", "x"}, {"point", "la paz"}}));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("separated by blanks, with names in quotes")));
+  EXPECT_EQ(read("u \"i 1\" i2\nv i2\n", kLists), (Rows{{"u", "i 1", "i2"}, {"v", "i2"}}));
+  EXPECT_EQ(read("say \" x\n5\" y\n", kLists), (Rows{{"say", "\"", "x"}, {"5\"", "y"}}));
+  reject("\" y\n\"new york\" x\n", kLists, {"table:2 has a name in quotes with a blank"});
+}
+
+TEST_F(TableReaderTest, RejectsTwoSeparators) {
+  reject("u:i5,i6\nv:i6,i7\n", kLists, {"has ':' within names", "separated by commas", "'u:i5' and 'i6'"});
+  reject("u i5,i6\nv i6,i7\n", kLists, {"has ',' within names", "separated by blanks", "data.separator to \"blanks\""});
+  reject("u\ti5;i6\nv\ti6;i7\n", kLists, {"has ';' within names"});
+  reject("u:v,w\n", kEdges, {"has ':' within names"});
+  EXPECT_EQ(read("u i5,i6\n", kLists, {.separator = "blanks"}), (Rows{{"u", "i5,i6"}}));
+  for (char const* good : {"u:1,i:5\nu:2,i:7\n", "http://a b\nhttp://c d\n", "u i,5 j\nv i6\nw i7\n"}) {
+    EXPECT_GE(read(good, kLists).size(), 2U) << good;
+  }
+  reject("a\tb,c\na,b\na,c\n", kEdges, {"table:1 has a tab within a field"});
+  reject("\"a\tb\",c\na,b\n", kEdges, {"table:1 has a tab within a field"});
+  for (char const* lines : {"<a> <b> <c> .\n", "<a>\t<b>\t<c> .\n", "<a> <b> <c>.\n_:a <b> \"c d\" .\n"}) {
+    reject(lines, kTriples, {"has lines of N-Triples, such as '<a>", "between tabs", "sed -E"});
+  }
+}
+
 TEST_F(TableReaderTest, SkipsHeadings) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n1,2,3.5,4\n", kRatings), (Rows{{"1", "2", "3.5"}}));
   EXPECT_THAT(notices_,
@@ -101,6 +125,47 @@ TEST_F(TableReaderTest, SkipsHeadings) {
   EXPECT_EQ(read("x\ty\tz\na\tr\tb\n", kTriples, {.heading = "yes"}), (Rows{{"a", "r", "b"}}));
   EXPECT_EQ(read("head\trelation\ttail\n", kTriples, {.heading = "no"}), (Rows{{"head", "relation", "tail"}}));
   EXPECT_EQ(read("a r b\nc r 7\n", kTriples).size(), 2U);  // names that are numbers make no heading
+}
+
+TEST_F(TableReaderTest, SaysThatTheFirstLineMayBeAHeading) {
+  std::string pairs, numbers, ratings, lists;
+  for (int i = 0; i < 12; ++i) {
+    std::string const a = std::to_string(i), b = std::to_string(i % 5);
+    pairs += "e" + a + ",f" + b + "\n";
+    numbers += a + "," + b + "\n";
+    ratings += a + "," + b + "," + b + "\n";
+    lists += "u" + a + " i" + b + " i7\n";
+  }
+  auto const says = [&](std::string const& text, TableKind const& kind, TableSettings const& settings = {}) {
+    read(text, kind, settings);
+    return notices_.size() > 0 && notices_.back().find("the first line of " + (folder_.path() / "table").string() +
+                                                       " may be a heading") != std::string::npos;
+  };
+  EXPECT_TRUE(says("follower,followee\n" + pairs, kEdges));
+  EXPECT_THAT(notices_.back(), HasSubstr("'follower', 'followee'. data.heading = \"yes\" skips it"));
+  EXPECT_TRUE(says("reader,paper\n" + pairs, kLists));
+  EXPECT_TRUE(says("reader papers\n" + lists, kLists));
+  EXPECT_TRUE(says("reader,paper\n" + pairs + "reader,paper\n" + pairs, kLists));  // two files that were joined
+  EXPECT_TRUE(says("0,1,2\n" + ratings, kRatings));  // as pandas writes a table without names
+  EXPECT_TRUE(says("0,1\n" + pairs, kEdges));
+  EXPECT_FALSE(says("0,1\n" + numbers, kEdges));  // nodes that are numbered from 0
+  EXPECT_FALSE(says("reader,f1\n" + pairs, kEdges));
+  EXPECT_FALSE(says("e99,f99\n" + pairs, kEdges));  // a name like the others
+  EXPECT_FALSE(says("follower,followee\n" + pairs, kEdges, {.heading = "no"}));
+  EXPECT_FALSE(says("follower,followee\n" + pairs, kEdges, {.heading = "yes"}));
+}
+
+TEST_F(TableReaderTest, FindsHeadingsInTheMiddle) {
+  std::string const ratings = "userId,movieId,rating\n1,2,3\n", names = "x,y\na,b\n";
+  EXPECT_EQ(read(ratings + ratings + ratings, kRatings).size(), 3U);
+  EXPECT_THAT(notices_.back(), HasSubstr("skipped 2 headings of "));
+  EXPECT_EQ(read(names + names, kEdges, {.heading = "yes"}), (Rows{{"a", "b"}, {"a", "b"}}));
+  // The first of several files has no heading, or another one.
+  reject("a b\nsource target\nb c\n", kEdges, {"table:2 has the names of the columns", "data.heading = \"no\""});
+  reject("user,item\nu,i\nItem,User_ID\ni,u\n", kLists, {"table:3 has the names of the columns"});
+  reject("a\tr\tb\nhead\trelation\ttail\n", kTriples, {"table:2 has the names of the columns"});
+  EXPECT_EQ(read("a b\nsource target\n", kEdges, {.heading = "no"}).size(), 2U);
+  EXPECT_EQ(read("a b\nsource c\n", kEdges).size(), 2U);
 }
 
 TEST_F(TableReaderTest, SkipsIndexColumns) {
@@ -119,6 +184,10 @@ TEST_F(TableReaderTest, ColumnsAreNamedOrNumbered) {
   EXPECT_EQ(read("9 u a b\n9 v\n", kLists, {.columns = {"2", "3-"}}), (Rows{{"u", "a", "b"}, {"v"}}));
   EXPECT_EQ(read("rating,item,user\n5,2,1\n", kRatings), (Rows{{"1", "2", "5"}}));  // by the names that they have
   reject(text, kLists, {"has no column \"user\"", "use one of when, film, who, stars"}, {.columns = {"user", "film"}});
+  // Names that are values of a file without a heading.
+  reject("u1,i1\nu1,i2\n", kLists, {"has \"u1\", which data.columns names", "use numbers"}, {.columns = {"u1", "i1"}});
+  reject("u1,i1\nu1,i2\n", kLists, {"has no column \"user\"", "or numbers"}, {.columns = {"user", "item"}});
+  EXPECT_EQ(read("u,i\nu,i2\n", kLists, {.heading = "yes", .columns = {"u", "i"}}), (Rows{{"u", "i2"}}));
   reject("1,2\n", kLists, {"has no heading", "\"who\""}, {.heading = "no", .columns = {"who", "2"}});
   reject(text, kLists, {"data.columns has 1", "name 2"}, {.columns = {"who"}});
   reject(text, kLists, {"data.columns has who twice"}, {.columns = {"who", "who"}});
@@ -126,7 +195,10 @@ TEST_F(TableReaderTest, ColumnsAreNamedOrNumbered) {
 }
 
 TEST_F(TableReaderTest, RejectsColumnsThatCannotBeTold) {
-  reject("a,r,b,2020\nc,r,d,2021\n", kTriples, {"lines of 4 fields", "subject, relation, object", "data.columns"});
+  reject("a,r,b,2020\nc,r,d,2021\n", kTriples,
+         {"lines of 4 fields", "subject, relation, object", "data.columns", "for example [\"1\", \"2\", \"3\"]"});
+  std::vector<TableColumn> const many(7, TableColumn{.is = "value", .headings = ""});
+  reject("1,2,3,4,5,6,7,8\n", {.columns = many}, {"[\"1\", \"2\", \"3\", \"4\", and so on to \"7\"]"});
   reject("date,user,rating\n1,2,3\n", kRatings, {"has the columns date, user, rating", "data.columns"});
   reject("u1\ti 1 i 2\nu2\ti 1 i 4\n", kLists, {"tabs and with blanks", "data.separator"});
   EXPECT_EQ(read("u1\ti 1\nu2\ti 2\n", kLists, {.separator = "tab"}), (Rows{{"u1", "i 1"}, {"u2", "i 2"}}));
@@ -175,6 +247,9 @@ TEST_F(TableReaderTest, PartsOfATableHaveTheSameColumns) {
   check("user,item,rating\n1,2,3\n", "4,5,6\n");
   check("user,item,rating\n1,2,3\n", "item,user,rating\n4,5,6\n");
   expect_error([&] { check("item,user,rating\n1,2,3\n", "4,5,6\n"); }, {"two has none, and one has a heading"});
+  expect_error([&] { check("a,b,c\n1,2,3\n", "b,a,c,d\n4,5,6,7\n"); },
+               {"two has the columns b, a, c, d, and one has them in another order"});
+  check("a,b,c\n1,2,3\n", "d,e,f\n4,5,6\n");  // other names
   expect_error([&] { check("a,b,c\n1,2,3\n", "b,a,c\n4,5,6\n"); },
                {"two has the columns b, a, c, and one has them in another order", "data.columns"});
 }
@@ -187,6 +262,27 @@ TEST_F(TableReaderTest, ReadsMatrices) {
   reject(head, kEdges, {"has 0 entries, but its size line says 2"});
   reject(head, kTriples, {"is a matrix", "names"});
   reject("%%MatrixMarket matrix array real general\n3 3\n", kEdges, {"matrix array real general"});
+  // Numbers of columns that change nothing are allowed.
+  std::string const weighted = "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 5\n";
+  EXPECT_EQ(read(weighted, kEdges, {.columns = {"1", "2"}}), (Rows{{"1", "2"}}));
+  reject(weighted, kEdges, {"is a matrix", "leave data.columns out"}, {.columns = {"2", "1"}});
+}
+
+TEST_F(TableReaderTest, AllReadersCheckMatrices) {
+  std::string const head = "%%MatrixMarket matrix coordinate ";
+  for (TableKind const* kind : {&kRatings, &kEdges, &kLists}) {
+    reject(head + "real general\n3 3 2\n1 2 5\n", *kind, {"has 1 entries, but its size line says 2"});
+    reject(head + "real general\n3 3 2\n0 1 5\n1 4 5\n", *kind,
+           {"2 bad lines of 2", "table:3 has a row that is not between 1 and", "table:4 has a column"});
+    reject(head + "real general\n3 3 1\n1 2\n", *kind, {"table:3 has no value"});
+  }
+  for (TableKind const* kind : {&kRatings, &kLists}) {
+    reject(head + "real symmetric\n3 3 1\n1 2 5\n", *kind, {"is a symmetric matrix", "write it as 'general'"});
+  }
+  reject(head + "pattern general\n3 3 1\n1 2\n", kRatings, {"it has no ratings"});
+  reject(head + "real general\n3 5 1\n1 2 5\n", kEdges, {"has 3 rows and 5 columns", "would be one name"});
+  reject(head + "real general\n3 3 3\n1 2 5\n1 3 0\n2 1 -1\n", kLists, {"2 bad lines of 3", "not above 0"});
+  EXPECT_EQ(read(head + "real general\n3 3 1\n1 3 0\n", kRatings), (Rows{{"1", "3", "0"}}));  // a rating may be 0
 }
 
 TEST_F(TableReaderTest, RejectsWhatIsNoText) {
@@ -200,14 +296,15 @@ TEST_F(TableReaderTest, RejectsWhatIsNoText) {
 
 TEST(FilesNamed, MatchPatterns) {
   test::TemporaryFolder const folder;
-  for (char const* name : {"part-1.tsv", "part-0.tsv", "other.tsv", "[x].tsv"}) folder.write(name, "");
+  for (char const* name : {"part-1.tsv", "part-0.tsv", "part-10.tsv", "part-2.tsv", "other.tsv", "[x].tsv"})
+    folder.write(name, "");
   auto const names = [&](std::string const& file) {
     std::vector<std::string> found;
     for (auto const& path : files_named(folder.path(), file)) found.push_back(path.filename().string());
     return found;
   };
-  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
-  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv"));
+  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv", "part-10.tsv"));
+  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv"));
   EXPECT_THAT(names("[x].tsv"), ElementsAre("[x].tsv"));
   EXPECT_THAT(names("none.tsv"), ElementsAre("none.tsv"));  // the error follows when it is opened
   expect_error([&] { names("none-*.tsv"); }, {"no file matches", "none-*.tsv"});

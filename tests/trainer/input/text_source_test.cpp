@@ -96,6 +96,21 @@ TEST_F(TextSourceTest, LeavesOutAByteOrderMark) {
   }
 }
 
+TEST_F(TextSourceTest, RejectsMarksAfterTheFirstLine) {
+  constexpr char kMark[] = "\xEF\xBB\xBF";
+  for (std::string const& bytes :
+       {std::string("a b\n") + kMark + "c d\n", std::string(kMark) + "a\r\n" + kMark + "b\n"}) {
+    for (std::size_t const at_once : {std::size_t{1}, std::size_t{2}, std::size_t{5}, std::size_t{1000}}) {
+      expect_error([&] { read(bytes, at_once); }, {"has a byte order mark after its first line", "sed"});
+    }
+    expect_error([&] { read(gzip(bytes)); }, {"has a byte order mark after its first line"});
+  }
+  for (std::size_t const at_once : {std::size_t{1}, std::size_t{3}, std::size_t{1000}}) {
+    std::string const within = std::string("a") + kMark + "\n\xEF\xBC\x81\n";
+    EXPECT_EQ(read(within, at_once), within);
+  }
+}
+
 TEST_F(TextSourceTest, RejectsCutAndChangedCompression) {
   for (std::string const& whole : {gzip(long_text()), zstd(long_text())}) {
     expect_error([&] { read(std::string_view(whole).substr(0, whole.size() / 2)); }, {"text ends in the middle"});
@@ -118,6 +133,10 @@ TEST_F(TextSourceTest, NamesOtherFormats) {
       {"compressed with xz"});
   expect_error([&] { read("PK\x03\x04"); }, {"zip archive"});
   expect_error([&] { read("PAR1"); }, {"Parquet", "CSV"});
+  std::string tar(1024, '\0');
+  tar.replace(0, 9, "clicks.tsv").replace(257, 5, "ustar");
+  for (std::string const& bytes : {tar, gzip(tar), zstd(tar)})
+    expect_error([&] { read(bytes); }, {"text is a tar archive"});
   expect_error([&] { read("\x93NUMPY"); }, {"NumPy"});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of held-out samples may be left out.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
@@ -23,6 +24,18 @@ TEST_F(HeldOutFiles, ErrorSaysHowToTrainWithoutIt) {
     EXPECT_EQ(run("without-" + split, {"train.steps=2", "data." + split + "="}).count(split), 0U);
     std::filesystem::rename(folder_.path() / "away", folder_.path() / (split + ".txt"));
   }
+}
+
+// The second reader of a pipe would wait forever.
+TEST_F(HeldOutFiles, CannotBeThePipeOfAnotherSplit) {
+  auto const pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder_.path() / "link");
+  expect_error(
+      [&] {
+        run("run", {"data.train=pipe", "data.valid=", "data.test=link"});
+      },
+      {"data.train and data.test are the same pipe", "can be read once", "to a file"});
 }
 
 }  // namespace

@@ -40,6 +40,22 @@ std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
   return Split{from.samples, from.first + from.count, count};
 }
 
+// Adds a notice if all labels of a split are equal. Reads samples up to the first other label, in general a block.
+void say_if_one_class(Split const& split, std::string_view name, std::vector<std::string>& notices) {
+  SampleBatch batch;
+  std::optional<float> first;
+  for (std::uint64_t begin = 0; begin < split.count; begin += kSampleBlock) {
+    split.samples.read(split.first + begin, std::min(kSampleBlock, split.count - begin), batch);
+    if (!first) first = batch.labels.front();
+    if (std::any_of(batch.labels.begin(), batch.labels.end(), [&](float label) { return label != *first; })) return;
+  }
+  if (!first || split.count < 2) return;
+  notices.push_back(fmt::format("all {} for the {} have the label {}: {}", with_count(split.count, "sample"), name,
+                                *first,
+                                name == "training" ? "the model learns no difference between samples"
+                                                   : "some metrics, such as the AUC, are undefined"));
+}
+
 }  // namespace
 
 Layout layout_of(Config const& config) {
@@ -48,13 +64,15 @@ Layout layout_of(Config const& config) {
                      static_cast<std::size_t>(click.categorical_columns), click.multi_hot, click.weighted);
 }
 
-Samples open_click_files(std::span<fs::path const> files, Config const& config, std::vector<std::string>& notices) {
+Samples open_click_files(std::span<fs::path const> files, Config const& config, std::vector<std::string>& notices,
+                         SameColumns* same) {
   Layout const layout = layout_of(config);
   auto const binary = std::find_if(files.begin(), files.end(), is_binary);
   if (binary == files.end()) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
                               .threads = static_cast<int>(config.settings<ClickSettings>().reader_threads),
-                              .table = config.data.table};
+                              .table = config.data.table,
+                              .same = same};
     return read_samples_text(files, layout, options, notices);
   }
   fs::path const& path = *binary;
@@ -75,11 +93,11 @@ Samples open_click_files(std::span<fs::path const> files, Config const& config, 
 
 ClickData::ClickData(Config const& config)
     : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
-      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_)} {
+      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_, &same_columns_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
   auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
     if (file.empty()) return cut_off(train_, share, all);
-    Split split{open_click_files(files_named(config.data.folder, file), config, notices_)};
+    Split split{open_click_files(files_named(config.data.folder, file), config, notices_, &same_columns_)};
     split.count = split.samples.size();
     return split;
   };
@@ -89,6 +107,9 @@ ClickData::ClickData(Config const& config)
                 "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
                 "data.test_share",
                 config.data.train);
+  say_if_one_class(train_, "training", notices_);
+  if (valid_) say_if_one_class(*valid_, "validation", notices_);
+  if (test_) say_if_one_class(*test_, "test", notices_);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
 }
 

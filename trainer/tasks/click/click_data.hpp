@@ -27,9 +27,9 @@ struct Split {
 };
 
 // Opens files of samples: one that is binary, or some of text. Adds to `notices` what a user should know. Throws Error
-// if the layout of a binary file is not the configuration's.
+// if the layout of a binary file is not the configuration's. same: of other files of the run, or null.
 Samples open_click_files(std::span<std::filesystem::path const> files, Config const& config,
-                         std::vector<std::string>& notices);
+                         std::vector<std::string>& notices, SameColumns* same = nullptr);
 
 // The samples of a run, and statistics of its training samples.
 class ClickData : public Data {
@@ -61,6 +61,7 @@ class ClickData : public Data {
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
 
   std::vector<std::string> notices_;
+  SameColumns same_columns_;  // of the text of all splits
   bool is_shuffled_;
   Split train_;
   std::optional<Split> valid_, test_;

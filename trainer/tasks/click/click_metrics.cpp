@@ -29,6 +29,9 @@ std::optional<double> area_under_curve(std::vector<Prediction>& predicted) {
   std::sort(predicted.begin(), predicted.end(), [rank](Prediction const& a, Prediction const& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.label < b.label;
   });
+  auto const [least, most] = std::minmax_element(predicted.begin(), predicted.end(),
+                                                 [](auto const& a, auto const& b) { return a.label < b.label; });
+  if (predicted.empty() || least->label == most->label) return std::nullopt;  // also if no label is 0 or 1
   double clicks = 0, others = 0, above = 0;  // pairs of a click and another sample, in which the click ranks higher
   for (std::size_t first = 0, last = 0; first < predicted.size(); first = last) {
     double clicks_here = 0, others_here = 0;

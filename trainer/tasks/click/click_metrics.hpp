@@ -37,7 +37,7 @@ struct Prediction {
 };
 
 // Returns the area under the ROC curve. A label between 0 and 1 counts as that share of a click. A probability of NaN
-// ranks below all others. Returns nothing if no sample, or every sample, is a click. Sorts its argument.
+// ranks below all others. Returns nothing if all labels are equal. Sorts its argument.
 std::optional<double> area_under_curve(std::vector<Prediction>& predicted);
 
 // Collects the predictions of one rank, and computes metrics over all ranks.

@@ -69,6 +69,7 @@ struct TextOptions {
   int threads = 0;                                            // threads that parse; 0: one for each core
   std::string_view bad_share_setting = "data.bad_share_max";  // the setting that allows more, for error texts
   TableSettings table{};                                      // the columns
+  SameColumns* same = nullptr;                                // of other files of the run, or null
 };
 
 // Reads the lines of text files, one file after the other, into memory. Adds to `notices` what a user should know.

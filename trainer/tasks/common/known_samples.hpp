@@ -16,11 +16,12 @@
 
 namespace gpups::trainer {
 
-// Adds a notice if samples of a split are in `train` too. key: a well-mixed 64-bit hash of a sample; samples with equal
-// keys count as equal. Takes about 60 bytes for each sample of the split.
+// Adds a notice if samples of a split are in `train`, or in another split that `of` names, too. key: a well-mixed
+// 64-bit hash of a sample; samples with equal keys count as equal. Takes about 60 bytes for each sample of the split.
 template <class Sample, class Key>
 void say_known_samples(std::vector<Sample> const& train, std::vector<Sample> const& split, std::string_view kind,
-                       std::string_view name, Key key, std::vector<std::string>& notices) {
+                       std::string_view name, Key key, std::vector<std::string>& notices,
+                       std::string_view of = "training") {
   // Most training samples are not in the split: 16 bits for each of its samples tell so.
   std::uint64_t const mask = std::bit_ceil(16 * split.size() + 1) - 1;
   std::vector<bool> may_be(mask + 1);
@@ -40,8 +41,8 @@ void say_known_samples(std::vector<Sample> const& train, std::vector<Sample> con
     }
   }
   if (known == 0) return;
-  notices.push_back(fmt::format("{} of the {} split, of {}, are training samples too: its metrics are too good",
-                                with_count(known, kind), name, split.size()));
+  notices.push_back(fmt::format("{} of the {} split, of {}, are {} samples too: its metrics are too good",
+                                with_count(known, kind), name, split.size(), of));
 }
 
 }  // namespace gpups::trainer

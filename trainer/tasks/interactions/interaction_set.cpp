@@ -65,10 +65,9 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
 }
 
 // Returns the interactions of the files that a setting names, in their order, with new names added to the set.
-Pairs read_pairs(DataConfig const& config, std::string const& file, InteractionSet& set,
+Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns& same, InteractionSet& set,
                  std::vector<std::string>& notices) {
   Pairs pairs;
-  SameColumns same;
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
@@ -158,7 +157,8 @@ std::uint64_t InteractionSet::digest() const {
 InteractionSet read_interactions(DataConfig const& config) {
   InteractionSet set;
   std::vector<std::string> notices;
-  Pairs all = read_pairs(config, config.train, set, notices), train, valid, test;
+  SameColumns same;  // of all splits
+  Pairs all = read_pairs(config, config.train, same, set, notices), train, valid, test;
   make_distinct(all);
   double const test_share = config.test.empty() ? config.test_share : 0;
   double const valid_share = config.valid.empty() ? config.valid_share : 0;
@@ -194,8 +194,8 @@ InteractionSet read_interactions(DataConfig const& config) {
   add(valid, set);
   add(test, set);
   set = std::move(numbered);
-  if (!config.valid.empty()) valid = read_pairs(config, config.valid, set, notices);
-  if (!config.test.empty()) test = read_pairs(config, config.test, set, notices);
+  if (!config.valid.empty()) valid = read_pairs(config, config.valid, same, set, notices);
+  if (!config.test.empty()) test = read_pairs(config, config.test, same, set, notices);
   set.notices = std::move(notices);
 
   make_distinct(train);

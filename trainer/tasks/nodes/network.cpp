@@ -115,7 +115,7 @@ constexpr TableColumn kEdgeColumns[] = {
     {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid"},
     {.is = "weight", .headings = "weight value count strength", .is_number = true, .may_lack = true},
 };
-constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%"};
+constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%", .is_square = true};
 
 // The edges of a setting's files, as numbers of `nodes`.
 struct EdgeFiles {

@@ -52,29 +52,13 @@ std::string_view read_rating(std::vector<std::string_view> const& fields, Rating
                                                : "has a rating with a comma (a number has a decimal point)";
 }
 
-// Returns why an entry of a matrix is invalid, or nothing if it is valid.
-std::string_view check_entry(RatingLine const& rating, MatrixHead const& head) {
-  if (rating.row < 1 || rating.row > head.rows) return "has a row that is not between 1 and the file's number of rows";
-  if (rating.column < 1 || rating.column > head.columns)
-    return "has a column that is not between 1 and the file's number of columns";
-  return {};
-}
-
 void append_file(std::filesystem::path const& path, DataConfig const& config, SameColumns& same,
                  std::vector<std::string>& notices, std::vector<RatingLine>& ratings) {
   TableReader reader(path, config.table, kRatings);
   same.check(reader.layout(), path.string());
-  auto const& matrix = reader.matrix();
-  GPUPS_REQUIRE(!matrix || !matrix->symmetric,
-                "{} is a symmetric matrix (the file has only half of it): write it as 'general'", path.string());
-  GPUPS_REQUIRE(
-      !matrix || matrix->has_values,
-      "{} has the format 'coordinate pattern general' (it has no ratings): write it as 'coordinate real general'",
-      path.string());
   for (std::vector<std::string_view> fields; reader.next(fields);) {
     RatingLine rating;
-    std::string_view wrong = read_rating(fields, rating);
-    if (matrix && wrong.empty()) wrong = check_entry(rating, *matrix);
+    std::string_view const wrong = read_rating(fields, rating);
     wrong.empty() ? ratings.push_back(rating) : reader.reject(wrong);
   }
   reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
@@ -83,10 +67,12 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
 }  // namespace
 
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
-                                         std::vector<std::string>& notices) {
+                                         std::vector<std::string>& notices, SameColumns* same) {
   std::vector<RatingLine> ratings;
-  SameColumns same;
-  for (auto const& path : files_named(config.folder, file)) append_file(path, config, same, notices, ratings);
+  SameColumns of_setting;
+  for (auto const& path : files_named(config.folder, file)) {
+    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings);
+  }
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
   LikeTimes times;

@@ -23,8 +23,9 @@ struct RatingLine {
 // Reads the ratings of the files that a setting names, `file` in config.folder: a row id, a column id and a rating;
 // further columns are skipped. Adds notices about what was found and skipped. Throws Error if there are no ratings, or
 // if the share of bad lines is more than config.bad_share_max.
+// same: of other files of the run, or null.
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
-                                         std::vector<std::string>& notices);
+                                         std::vector<std::string>& notices, SameColumns* same = nullptr);
 
 // Reads the pairs of a row id and a column id of a file, with values of 0; further columns are skipped. Throws Error
 // for a bad line.

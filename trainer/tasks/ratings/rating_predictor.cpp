@@ -110,11 +110,11 @@ LookupRequest RatingPredictor::begin_lookup(Side const& side, View<Key const> ke
 }
 
 // Returns the row of each rating: its own, or the zeros if there is none.
-Array<std::uint32_t> RatingPredictor::positions(Side const& side, std::size_t count) {
+std::vector<std::uint32_t> RatingPredictor::positions(Side const& side, std::size_t count) {
   std::vector<std::uint8_t> const found = to_host(stream_, View<std::uint8_t const>(side.found.view().slice(0, count)));
   std::vector<std::uint32_t> rows(count);
   for (std::size_t i = 0; i < count; ++i) rows[i] = static_cast<std::uint32_t>(found[i] != 0 ? i : kAtOnce);
-  return to_device(stream_, rows);
+  return rows;
 }
 
 std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std::span<Key const> columns) {
@@ -125,7 +125,9 @@ std::vector<float> RatingPredictor::wait_predict(std::span<Key const> rows, std:
   store_.wait_lookup(stream_, of_rows);
   store_.wait_lookup(stream_, of_columns);
 
-  Array<std::uint32_t> const rows_of = positions(rows_, count), columns_of = positions(columns_, count);
+  std::vector<std::uint32_t> const row_at = positions(rows_, count), column_at = positions(columns_, count);
+  for (std::size_t i = 0; i < count; ++i) unknown_ += row_at[i] == kAtOnce || column_at[i] == kAtOnce ? 1 : 0;
+  Array<std::uint32_t> const rows_of = to_device(stream_, row_at), columns_of = to_device(stream_, column_at);
   if (biases_) {
     kernels::split_biases(
         stream_,

@@ -59,6 +59,8 @@ class RatingPredictor {
   // Returns the prediction for each pair of a row and a column. REQUIRES: 1 .. kAtOnce pairs. Blocks. Not collective,
   // but every rank must keep its store until all ranks are done.
   std::vector<float> wait_predict(std::span<Key const> rows, std::span<Key const> columns);
+  // Returns the number of pairs so far of which the row, the column or both were not found.
+  std::uint64_t unknown() const { return unknown_; }
 
  private:
   // The rows of one table for a batch of ratings, and a row of zeros at the end.
@@ -69,7 +71,7 @@ class RatingPredictor {
   };
   Side make_side(TableId table);
   LookupRequest begin_lookup(Side const& side, View<Key const> keys);
-  Array<std::uint32_t> positions(Side const& side, std::size_t count);
+  std::vector<std::uint32_t> positions(Side const& side, std::size_t count);
 
   Stream& stream_;
   Store& store_;
@@ -79,6 +81,7 @@ class RatingPredictor {
   Matrix<float> sources_;  // of columns, with biases
   Array<float> column_biases_;
   Array<float> zeros_, slopes_;
+  std::uint64_t unknown_ = 0;
   Array<std::int64_t> losses_;
 };
 

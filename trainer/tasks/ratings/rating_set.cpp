@@ -97,7 +97,8 @@ std::uint64_t RatingSet::digest() const {
 
 RatingSet read_ratings(DataConfig const& config) {
   RatingSet set;
-  auto const read = [&](std::string const& file) { return read_rating_file(config, file, set.notices); };
+  SameColumns same;  // of all splits
+  auto const read = [&](std::string const& file) { return read_rating_file(config, file, set.notices, &same); };
   Lines train = read(config.train), valid, test;
   if (!config.valid.empty()) valid = read(config.valid);
   if (!config.test.empty()) test = read(config.test);
@@ -126,6 +127,7 @@ RatingSet read_ratings(DataConfig const& config) {
   auto const pair = [](Rating const& r) { return kernels::mix(std::uint64_t{r.row} << 32 | r.column); };
   say_known_samples(set.train, set.valid, "pair", "validation", pair, set.notices);
   say_known_samples(set.train, set.test, "pair", "test", pair, set.notices);
+  say_known_samples(set.valid, set.test, "pair", "test", pair, set.notices, "validation");
   return set;
 }
 

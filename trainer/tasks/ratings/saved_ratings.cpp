@@ -7,6 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/atomic_folder.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 
@@ -26,7 +27,9 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
   Stream stream = store_->make_stream();
   RatingPredictor predictor(stream, *store_, saved_.config, scale_);
   std::vector<Key> rows, columns;
+  std::uint64_t pairs = 0;
   auto const predict_read = [&] {
+    pairs += rows.size();
     if (!rows.empty()) take(predictor.wait_predict(rows, columns));
     rows.clear();
     columns.clear();
@@ -39,6 +42,9 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
     if (rows.size() == RatingPredictor::kAtOnce) predict_read();
   });
   predict_read();
+  if (predictor.unknown() == 0) return;
+  notices.push_back(fmt::format("{} of {} in {} have a row or a column without training ratings, which counts as zeros",
+                                predictor.unknown(), with_count(pairs, "pair"), file.string()));
 }
 
 void SavedRatings::write(std::filesystem::path const& folder, ExportFormat format) {

@@ -12,6 +12,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/input_file.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/input/text_source.hpp"
 
 namespace gpups::trainer {
@@ -25,11 +26,12 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 // Calls word(text) for each word of a file, and line_end() at the end of each line, also of a last line without its
 // end.
 template <class Word, class LineEnd>
-void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
+void each_word(std::filesystem::path const& path, std::vector<std::string>& notices, Word word, LineEnd line_end) {
   auto const file = open_text(path);
   std::string text;  // a part of a word that the block before ended with, and the block
   std::uint64_t line = 1;
   bool in_line = false;
+  OddCharacters odd;
   for (bool more = true; more;) {
     std::size_t const before = text.size();
     text.resize(before + kBlockBytes);
@@ -53,6 +55,7 @@ void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
       if (end == text.size() && more) break;  // it may continue in the next block
       std::string_view const found = std::string_view(text).substr(begin, end - begin);
       require_text(found, path.native(), line);
+      odd.check(found, line);
       word(found);
       in_line = true;
       begin = end;
@@ -60,6 +63,7 @@ void each_word(std::filesystem::path const& path, Word word, LineEnd line_end) {
     text.erase(0, begin);
   }
   if (in_line) line_end();
+  odd.say(path.native(), notices);
 }
 
 }  // namespace
@@ -77,9 +81,10 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
   Dictionary all("word");
   std::vector<std::uint64_t> counts;
   std::vector<std::uint32_t> positions;  // with the numbers of `all`
+  std::vector<std::string> notices;
   for (std::filesystem::path const& path : files_named(folder, file)) {
     each_word(
-        path,
+        path, notices,
         [&](std::string_view word) {
           std::uint32_t const number = all.add(word);
           if (number == counts.size()) counts.push_back(0);
@@ -93,6 +98,7 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
   Corpus corpus;
+  corpus.notices = std::move(notices);
   std::vector<std::uint32_t> numbers(all.size(), kRare);
   for (std::uint32_t const old : order) {
     if (counts[old] < min_count) break;

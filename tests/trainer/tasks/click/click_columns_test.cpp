@@ -8,6 +8,8 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/click/click_data.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/samples.hpp"
 
 namespace gpups::trainer::click_columns_test {
@@ -51,6 +53,51 @@ TEST_F(ClickColumns, AreFound) {
   EXPECT_EQ(digest("# exported\nlabel,I1,C1,C2\n1,5,abc,\"x,y\"\n0,,def,\n1,-2.5,abc,z\n"), usual);
   EXPECT_EQ(digest("C2\tclick\tI1\tC1\nx,y\t1\t5\tabc\n\t0\t\tdef\nz\t1\t-2.5\tabc\n"), usual);
   EXPECT_EQ(digest("1\t5\tabc\tx,y\n\n0\t\tdef\t\n1\t-2.5\tabc\tz\n\n"), usual);  // empty lines
+}
+
+// The splits of a run, each in a file.
+class ClickSplits : public ClickColumns {
+ protected:
+  std::vector<std::string> notices_of(std::string const& train, std::string const& test) {
+    folder_.write("train", train);
+    folder_.write("test", test);
+    Config config = click_kind().defaults();
+    config.data.folder = folder_.path().string();
+    config.data.train = "train", config.data.test = "test";
+    config.settings<ClickSettings>().numeric_columns = 1;
+    config.settings<ClickSettings>().categorical_columns = 2;
+    return ClickData(config).notices();
+  }
+};
+
+TEST_F(ClickSplits, HaveTheSameColumns) {
+  std::string const train = "click,price,site,app\n1,5,abc,x\n0,2,def,y\n";
+  EXPECT_EQ(notices_of(train, "click,price,site,app\n1,5,abc,x\n0,1,abc,x\n").size(), 2U);
+  EXPECT_EQ(notices_of(train, "1,5,abc,x\n0,1,abc,x\n").size(), 2U);  // by place, as in training
+  expect_error([&] { notices_of(train, "click,price,app,site\n1,5,x,abc\n"); },
+               {"test has the columns", "another order"});
+  expect_error([&] { notices_of("C1,label,I1,C2\nabc,1,5,x\ndef,0,2,y\n", "abc,1,5,x\n"); },
+               {"test has none, and ", "train has a heading"});
+}
+
+TEST_F(ClickSplits, OfOneClassAreSaid) {
+  std::string const both = "1\t5\tabc\tx\n0\t2\tdef\ty\n", one = "1\t5\tabc\tx\n1\t2\tdef\ty\n";
+  EXPECT_TRUE(notices_of(both, both).empty());
+  notices_ = notices_of(one, both);
+  EXPECT_EQ(notices_.size(), 1U);
+  EXPECT_TRUE(says("all 2 samples for the training have the label 1: the model learns no difference"));
+  notices_ = notices_of(both, "0.5\t5\tabc\tx\n0.5\t2\tdef\ty\n");
+  EXPECT_EQ(notices_.size(), 1U);
+  EXPECT_TRUE(says("all 2 samples for the test have the label 0.5: some metrics, such as the AUC, are undefined"));
+}
+
+TEST_F(ClickColumns, SaysThatTheFirstLineMayBeAHeading) {
+  EXPECT_EQ(read({"0,1,2,3\n1,5,abc,x\n"}).size(), 2U);  // as pandas writes a table without names
+  EXPECT_TRUE(says("part0 may be a heading, since it has the numbers of the columns: '0', '1', '2', '3'"));
+  read({"0\t1\t2\t3\n1\t5\tabc\tx\n"});
+  EXPECT_TRUE(says("part0 may be a heading"));
+  read({"0,1,2,3\n1,5,abc,x\n"}, {.heading = "no"});
+  EXPECT_FALSE(says("may be a heading"));
 }
 
 TEST_F(ClickColumns, AreThoseOfTheSettings) {

@@ -70,6 +70,7 @@ TEST(AreaUnderCurve, IsOneHalfWithoutPairs) {
   EXPECT_EQ(auc({}), std::nullopt);
   EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), std::nullopt);
   EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), std::nullopt);
+  EXPECT_EQ(auc({{0.1F, 0.5F}, {0.9F, 0.5F}}), std::nullopt);  // equal labels are no classes
 }
 
 std::int64_t units(double loss) { return std::llround(loss * 0x1p30); }

@@ -86,6 +86,26 @@ TEST(TriplesReader, SaysHowManyHeldOutTriplesAreTrainedOn) {
       << d.notices[0];
 }
 
+TEST(TriplesReader, SaysHowManyTriplesAreInBothHeldOutSplits) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "a\tr\tb\nb\tr\tc\nc\tr\ta\n");
+  folder.write("valid.txt", "b\tr\ta\nc\tr\tb\n");
+  folder.write("test.txt", "b\tr\ta\na\tr\tc\n");
+  config.valid = "valid.txt", config.test = "test.txt";
+  Dataset const d = read_triples(config);
+  ASSERT_EQ(d.notices.size(), 1U);
+  EXPECT_NE(d.notices[0].find("1 triple of the test split, of 2, are validation samples too"), std::string::npos)
+      << d.notices[0];
+}
+
+TEST(TriplesReader, SplitsHaveTheSameColumns) {
+  TemporaryFolder const folder;
+  DataConfig config = only_train(folder, "tail\trelation\thead\nb\tr\ta\n");
+  folder.write("test.txt", "a\tr\tb\n");
+  config.test = "test.txt";
+  expect_error([&] { read_triples(config); }, {"test.txt has none, and ", "train.txt has a heading"});
+}
+
 TEST(TriplesReader, SaysThatTheFirstLineMayBeAHeading) {
   TemporaryFolder const folder;
   std::string text;

@@ -70,6 +70,14 @@ TEST_F(InteractionSetTest, RejectsRatingsWithoutColumns) {
   }
 }
 
+TEST_F(InteractionSetTest, SplitsHaveTheSameColumns) {
+  folder_.write("train.txt", "item,user\ni,u\nj,u\n");
+  folder_.write("test.txt", "u,i\n");
+  DataConfig data = config();
+  data.test = "test.txt";
+  expect_error([&] { read_interactions(data); }, {"test.txt has none, and ", "train.txt has a heading"});
+}
+
 TEST_F(InteractionSetTest, ReadsTheUserAndItemOfAHeading) {
   folder_.write("train.txt",
                 "userId,movieId,rating,timestamp\n1,7,4.0,964982703\n1,9,4.0,964981247\n2,7,5.0,964982224\n");

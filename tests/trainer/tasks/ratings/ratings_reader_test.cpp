@@ -68,7 +68,7 @@ TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);
   EXPECT_NE(notices_[0].find("heading"), std::string::npos);
-  expect_error([&] { read("3,7,4.5\nuserId,movieId,rating\n"); }, {"ratings:2 has no row id"});
+  expect_error([&] { read("3,7,4.5\nuserId,movieId,rating\n"); }, {"ratings:2 has the names of the columns"});
 }
 
 TEST_F(RatingFile, ReadsMatrixMarket) {
@@ -179,6 +179,24 @@ TEST_F(RatingSets, SayHowManyHeldOutPairsAreTrainedOn) {
   ASSERT_EQ(set.notices.size(), 1U);
   EXPECT_NE(set.notices[0].find("1 pair of the test split, of 2, are training samples too"), std::string::npos)
       << set.notices[0];
+}
+
+TEST_F(RatingSets, SayHowManyPairsAreInBothHeldOutSplits) {
+  folder_.write("train", "1 1 1\n2 2 2\n");
+  folder_.write("valid", "1 2 1\n2 1 1\n");
+  folder_.write("test", "2 1 3\n");
+  config_.valid = "valid", config_.test = "test";
+  RatingSet const set = read_ratings(config_);
+  ASSERT_EQ(set.notices.size(), 1U);
+  EXPECT_NE(set.notices[0].find("1 pair of the test split, of 1, are validation samples too"), std::string::npos)
+      << set.notices[0];
+}
+
+TEST_F(RatingSets, SplitsHaveTheSameColumns) {
+  folder_.write("train", "item,user,rating\n1,1,1\n2,2,2\n");
+  folder_.write("test", "1,2,1\n");
+  config_.test = "test";
+  expect_error([&] { read_ratings(config_); }, {"test has none, and ", "train has a heading"});
 }
 
 TEST_F(RatingSets, HoldOutSharesAtRandom) {

@@ -170,7 +170,9 @@ TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
   EXPECT_LE(predictions[1], description.at("highest").get<float>());
   EXPECT_NEAR(predictions[2], mean + 0.6, 0.2);  // an unknown column counts as zeros, and so does its bias
   EXPECT_FLOAT_EQ(predictions[3], static_cast<float>(mean));
-  EXPECT_THAT(notices, testing::ElementsAre(testing::HasSubstr("with a heading")));
+  EXPECT_THAT(notices, testing::ElementsAre(testing::HasSubstr("with a heading"),
+                                            testing::HasSubstr("2 of 4 pairs in " + file.string() +
+                                                               " have a row or a column without training ratings")));
 
   folder_.write("pairs.txt", "1 2\n1 x\n");
   expect_error([&] { predict_run(folder_.path() / "run", {}, file, notices, [](auto) {}); },

@@ -11,6 +11,7 @@
 #include "kernels/base/checksum.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/line_reader.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/tasks/click/block.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/text/text_chunks.hpp"
@@ -96,17 +97,18 @@ class Work {
         bad_(chunks_.size()) {}
 
   // Reads a file. is_last: no file follows, so the last block may have fewer samples.
-  void run(std::filesystem::path const& path, TableSettings const& settings, bool is_last, TakeBlock take) {
+  void run(std::filesystem::path const& path, TextOptions const& options, bool is_last, TakeBlock take) {
     path_ = path.string();
     lines_ = {};
+    odd_of_file_ = {};
     columns_.reset();
     TextChunks text(path, chunks_.size());
     for (bool ended = false; !ended;) {
       std::size_t count = 0;
       while (count < chunks_.size() && text.next(chunks_[count])) ++count;
       if (!columns_) {
-        columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, settings, path_);
-        same_.check(columns_->layout(), path_);
+        columns_.emplace(count > 0 ? chunks_[0].text : "", layout_, options.table, path_);
+        (options.same != nullptr ? *options.same : same_).check(columns_->layout(), path_);
       }
       parse(count);
       ended = count < chunks_.size();
@@ -117,11 +119,13 @@ class Work {
   // Of the file that was read last.
   BadLines const& lines() const { return lines_; }
   TextColumns const& columns() const { return *columns_; }
+  OddCharacters const& odd() const { return odd_of_file_; }
   // Of all files.
   TextCounts counts() const { return {.samples = samples_, .bad = bad_lines_}; }
 
  private:
   void parse(std::size_t count) {
+    for (std::size_t c = 0; c < count; ++c) odd_of_file_.append(chunks_[c].odd);
     arena_.blocks(count, [&](std::size_t c) {
       bad_[c] = {};
       columns_->rewrite(chunks_[c], bad_[c]);
@@ -167,6 +171,7 @@ class Work {
   std::vector<SampleBatch> parsed_;
   std::vector<BadLines> bad_;
   BadLines lines_;  // of the file
+  OddCharacters odd_of_file_;
   std::optional<TextColumns> columns_;
   SameColumns same_;
   std::uint64_t bad_lines_ = 0;
@@ -182,8 +187,10 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
   Work work(layout, options.threads);
   for (auto const& path : files) {
     std::uint64_t const before = work.counts().samples;
-    work.run(path, options.table, &path == &files.back(), take);
+    work.run(path, options, &path == &files.back(), take);
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
+    if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
+    work.odd().say(path.string(), notices);
     std::string const line_is = fmt::format("a label, {} and {}, {}", with_count(layout.numbers.size(), "number"),
                                             with_count(layout.categories.size(), "category"), work.columns().divided());
     work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);

@@ -48,7 +48,10 @@ class Cutter {
     rest_.assign(chunk.buffer.get() + whole, size - whole);
     chunk.text = {chunk.buffer.get(), whole};
     std::memset(chunk.buffer.get() + whole, 0, kTextPadding);
-    require_text(chunk.text, path_, line_);
+    if (!is_plain_text(chunk.text)) {
+      require_text(chunk.text, path_, line_);
+      chunk.odd.check(chunk.text, line_);
+    }
     line_ += static_cast<std::uint64_t>(std::count(chunk.text.begin(), chunk.text.end(), '\n'));
     return chunk;
   }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/input/text_source.hpp"
 
 namespace gpups::trainer {
@@ -23,6 +24,7 @@ struct TextChunk {
   std::unique_ptr<char[]> buffer;
   std::string_view text;         // in the buffer: whole lines, each with its '\n'; kTextPadding bytes follow
   std::uint64_t first_line = 1;  // of the file
+  OddCharacters odd{};           // in the text
 };
 
 // The chunks of a file, in order.

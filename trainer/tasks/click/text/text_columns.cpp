@@ -11,12 +11,13 @@
 
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/table_division.hpp"
+#include "trainer/input/table_headings.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-std::string lower(std::string_view name) {
+std::string in_lower_case(std::string_view name) {
   std::string text(name);
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -38,10 +39,21 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
                          std::string_view path)
     : path_(path), settings_(settings) {
   for (std::size_t i = 0; i < layout.columns(); ++i) usual_.columns.push_back(i);
+  auto const lines = first_lines(first_chunk, settings, {.columns = {}, .separator = "tab"});
+  find_table(lines, layout);
+  if (lines.empty() || settings.heading != "auto" || this->layout().heading) return;
+  TableFields first;
+  (void)divide(lines.front(), table_ ? std::string_view(table_->separator) : "\t", table_ && table_->quotes, first);
+  if (first.all.size() > 2 && counts_columns(first.all)) {
+    std::vector<std::string> const fields(first.all.begin(), first.all.end());
+    notice_ = heading_notice(path, "it has the numbers of the columns", fields);
+  }
+}
+
+void TextColumns::find_table(std::span<std::string_view const> lines, Layout const& layout) {
   TableKind kind{.columns = {}, .separator = "tab"};
-  auto const lines = first_lines(first_chunk, settings, kind);
-  bool const any_set = settings.separator != "auto" || settings.heading != "auto" || settings.comment != "auto" ||
-                       !settings.columns.empty();
+  bool const any_set = settings_.separator != "auto" || settings_.heading != "auto" || settings_.comment != "auto" ||
+                       !settings_.columns.empty();
   auto const with_tab =
       std::count_if(lines.begin(), lines.end(), [](auto line) { return line.find('\t') != line.npos; });
   bool const has_tabs = 2 * with_tab > std::ssize(lines);
@@ -52,18 +64,18 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   names.reserve(layout.columns());  // `columns` refers to them
   std::vector<TableColumn> columns{{.is = "label", .headings = "label click clicked target y", .is_number = true}};
   auto const add = [&](std::string const& name, bool is_number) {
-    names.push_back(lower(name));
+    names.push_back(in_lower_case(name));
     columns.push_back({.is = name, .headings = names.back(), .is_number = is_number});
   };
   for (std::string const& name : layout.numbers) add(name, true);
   for (CategoryField const& field : layout.categories) add(field.name, false);
   kind.columns = columns;
   // Lines that cannot be divided into so many columns are bad lines.
-  if (Division const division = best_division(lines, settings_, kind, path);
+  if (Division const division = best_division(lines, settings_, kind, path_);
       !any_set &&
       (division.fields < layout.columns() || 2 * division.lines_fit < lines.size() || division.separator.text.empty()))
     return;
-  table_ = find_layout(lines, settings_, kind, path);
+  table_ = find_layout(lines, settings_, kind, path_);
   if (!any_set && table_->says.empty()) table_.reset();
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,14 +26,19 @@ class TextColumns {
   // How lines are divided, such as "separated by tabs", and what was found, for the log; empty if it is the usual.
   std::string_view divided() const { return table_ ? table_->divided : std::string_view("separated by tabs"); }
   std::string_view says() const { return table_ ? table_->says : std::string_view(); }
+  // A notice about the first line, or empty.
+  std::string const& notice() const { return notice_; }
   // The layout of the lines.
   TableLayout const& layout() const { return table_ ? *table_ : usual_; }
 
  private:
+  // Sets `table_` if the lines are not as parse_rows() reads them.
+  void find_table(std::span<std::string_view const> lines, Layout const& layout);
   // Appends the columns of a line. Returns what is wrong with it, or nothing.
   std::string append(std::string_view line, std::string& text) const;
 
   std::string path_;
+  std::string notice_{};
   TableSettings settings_;
   TableLayout usual_{};                 // of lines that are as parse_rows() reads them
   std::optional<TableLayout> table_{};  // nothing: lines are like that

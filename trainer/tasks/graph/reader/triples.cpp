@@ -2,7 +2,6 @@
 // Reads lines of subject, relation and object. A name is any string that is not empty.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -26,8 +25,8 @@ constexpr TableKind kTriples{.columns = kTripleColumns, .separator = "tab"};
 
 // Calls add(subject, relation, object) for each triple of the files that a setting names.
 template <class Add>
-void read_files(DataConfig const& config, std::string const& file, std::vector<std::string>& notices, Add add) {
-  SameColumns same;
+void read_files(DataConfig const& config, std::string const& file, SameColumns& same, std::vector<std::string>& notices,
+                Add add) {
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kTriples);
     same.check(reader.layout(), path.string());
@@ -36,37 +35,20 @@ void read_files(DataConfig const& config, std::string const& file, std::vector<s
   }
 }
 
-// Adds a notice if the first triple may be a heading: no other has one of its names.
-void say_if_heading(Dataset const& data, std::string const& file, std::vector<std::string>& notices) {
-  constexpr std::size_t kTriplesMin = 10;  // of fewer, several may have names of their own
-  if (data.train.size() < kTriplesMin) return;
-  Triple const first = data.train.front();
-  bool const shares = std::any_of(data.train.begin() + 1, data.train.end(), [&](Triple const& other) {
-    return other.relation == first.relation || other.subject == first.subject || other.object == first.subject ||
-           other.subject == first.object || other.object == first.object;
-  });
-  if (shares) return;
-  notices.push_back(fmt::format(
-      "the first line of {} may be a heading, since no other has a name of it: '{}', '{}', '{}'. "
-      "data.heading = \"yes\" skips it",
-      file, data.entities.name(first.subject), data.relations.name(first.relation), data.entities.name(first.object)));
-}
-
 }  // namespace
 
 Dataset read_triples(DataConfig const& config) {
   Dataset data;
   std::filesystem::path const folder = config.folder;
   GPUPS_REQUIRE(!config.train.empty(), "data.train is empty (there are no triples to train on): set it to a file");
-  read_files(config, config.train, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
+  SameColumns same;  // of all splits
+  read_files(config, config.train, same, data.notices, [&](auto s, auto r, auto o) { data.add_train(s, r, o); });
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
-  say_if_heading(data, config.train, data.notices);
-
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
-    read_files(config, file, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
+    read_files(config, file, same, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
     std::size_t const unseen = data.count_unseen(split);
     if (unseen > 0) {
       data.notices.push_back(
@@ -85,6 +67,7 @@ Dataset read_triples(DataConfig const& config) {
   };
   say_known_samples(data.train, data.valid, "triple", "validation", key, data.notices);
   say_known_samples(data.train, data.test, "triple", "test", key, data.notices);
+  say_known_samples(data.valid, data.test, "triple", "test", key, data.notices, "validation");
   return data;
 }
 

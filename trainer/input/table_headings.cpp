@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/table_headings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "trainer/input/table_division.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::uint64_t kOthersMin = 9;  // of fewer rows, several may have names of their own
+
+// Also a byte of a character that is not ASCII.
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || static_cast<signed char>(c) < 0; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Returns the shape of a name: "a0-a" of "user17-abc".
+std::string shape_of(std::string_view name) {
+  std::string shape;
+  for (char const c : name) {
+    char const kind = is_digit(c) ? '0' : is_letter(c) ? 'a' : c;
+    if (shape.empty() || shape.back() != kind) shape += kind;
+  }
+  return shape;
+}
+
+}  // namespace
+
+bool counts_columns(std::span<std::string_view const> fields) {
+  std::size_t number = 0;
+  return fields.size() > 1 &&
+         std::all_of(fields.begin(), fields.end(), [&](auto field) { return field == std::to_string(number++); });
+}
+
+std::string heading_notice(std::string_view path, std::string_view why, std::span<std::string const> fields) {
+  constexpr std::size_t kShown = 4;
+  return fmt::format(
+      "the first line of {} may be a heading, since {}: '{}'{}. data.heading = \"yes\" skips it, and \"no\" reads it "
+      "without this notice",
+      path, why, fmt::join(fields.first(std::min(fields.size(), kShown)), "', '"),
+      fields.size() > kShown ? ", ..." : "");
+}
+
+void FirstRow::begin(std::span<std::string_view const> fields) {
+  first_.assign(fields.begin(), fields.end());
+  for (std::string_view const field : fields) shapes_.push_back(shape_of(field));
+  counts_ = counts_columns(fields);
+  digits_ = std::any_of(shapes_.begin(), shapes_.end(), [](auto const& s) { return s.find('0') != s.npos; });
+  bool const names = !kind_.columns.front().is_number && std::all_of(first_.begin(), first_.end(), [](auto const& f) {
+    return is_letter(f.front()) || f.front() == '_';
+  });
+  alone_ = names || counts_;
+}
+
+void FirstRow::add(std::span<std::string_view const> fields) {
+  if (!alone_) return;
+  if (first_.empty()) {
+    begin(fields);
+    return;
+  }
+  if (std::equal(fields.begin(), fields.end(), first_.begin(), first_.end())) return;  // files were joined
+  ++others_;
+  bool alike = true;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    bool const is_value = i < kind_.columns.size() && kind_.columns[i].is_number && kind_.columns[i].may_lack;
+    if (!is_value && std::find(first_.begin(), first_.end(), fields[i]) != first_.end()) alone_ = false;
+    alike = alike && (i >= shapes_.size() || shape_of(fields[i]) == shapes_[i]);
+  }
+  alike_ += alike ? 1 : 0;
+  // Of three columns that are counted, the last is a value, and ids from 0 on are common.
+  if (counts_ && first_.size() > 2 && kind_.columns.front().is_number) alone_ = true;
+}
+
+void FirstRow::say(std::string_view path, std::vector<std::string>& notices) const {
+  bool const is_like_others = digits_ && !counts_ && 2 * alike_ > others_;
+  if (!alone_ || is_like_others || others_ < kOthersMin) return;
+  notices.push_back(
+      heading_notice(path, counts_ ? "it has the numbers of the columns" : "no other has a name of it", first_));
+}
+
+UsualHeading::UsualHeading(TableKind const& kind) {
+  constexpr std::size_t kSkipped = 4;  // '_', '-' and blanks in a name
+  for (std::size_t i = 0; i < least_of(kind); ++i) {
+    std::istringstream all{std::string(kind.columns[i].headings)};
+    std::vector<std::string>& names = names_.emplace_back();
+    for (std::string name; all >> name;) {
+      firsts_.set(static_cast<unsigned char>(name.front()));
+      firsts_.set(static_cast<unsigned char>(std::toupper(static_cast<unsigned char>(name.front()))));
+      longest_ = std::max(longest_, name.size() + kSkipped);
+      names.push_back(name);
+    }
+  }
+}
+
+bool UsualHeading::is(std::span<std::string_view const> fields) const {
+  if (fields.size() < names_.size()) return false;
+  auto const may_be = [this](std::string_view field) {
+    return field.size() <= longest_ && firsts_.test(static_cast<unsigned char>(field.front()));
+  };
+  auto const needed = fields.first(names_.size());
+  if (!std::all_of(needed.begin(), needed.end(), may_be)) return false;
+  // The columns may be in another order than before.
+  return std::all_of(names_.begin(), names_.end(), [&](std::vector<std::string> const& names) {
+    return std::any_of(needed.begin(), needed.end(), [&](std::string_view field) {
+      return std::find(names.begin(), names.end(), plain_name(field)) != names.end();
+    });
+  });
+}
+
+}  // namespace gpups::trainer
