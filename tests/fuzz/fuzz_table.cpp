@@ -13,7 +13,7 @@
 #include "trainer/input/text_source.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 #include "trainer/tasks/interactions/interaction_set.hpp"
-#include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/nodes/network_files.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/words/corpus.hpp"
 

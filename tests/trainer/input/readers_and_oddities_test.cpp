@@ -20,7 +20,7 @@
 #include "trainer/tasks/click/samples.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 #include "trainer/tasks/interactions/interaction_set.hpp"
-#include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/nodes/network_files.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/words/corpus.hpp"
 
@@ -85,7 +85,7 @@ Family const kFamilies[] = {
      0,
      2,
      [](auto const& file, auto& notices) {
-       std::uint64_t const digest = read_network(config_of(file), true, notices).digest();
+       std::uint64_t const digest = read_network(config_of(file), true, notices).network.digest();
        std::erase(notices, "edges have weights");
        return digest;
      }},
@@ -327,7 +327,9 @@ void expect(Cell const& cell, Family const& family, std::filesystem::path const&
   ASSERT_NE(cell.does, Does::kRejects) << "it was read; notices: " << all;
   EXPECT_EQ(digest == usual, cell.does != Does::kReadsOther) << all;
   EXPECT_NE(all.find(cell.words), std::string::npos) << all;
-  if (std::string_view(cell.words).empty()) EXPECT_EQ(all, "");
+  if (std::string_view(cell.words).empty()) {
+    EXPECT_EQ(all, "");
+  }
 }
 
 TEST_F(ReadersAndOddities, AreAsTheTableSays) {

@@ -9,9 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/config.hpp"
 #include "trainer/input/dictionary.hpp"
-#include "trainer/tasks/words/held_out_pairs.hpp"
 
 namespace gpups::trainer {
 
@@ -50,18 +48,5 @@ class Network {
   std::vector<std::uint32_t> to_;
   std::vector<double> sums_;  // of the weights of a node's edges up to and including this one; empty without weights
 };
-
-// A network, and edges that it does not have.
-struct SplitNetwork {
-  Network network;
-  std::vector<HeldOutPair> valid, test;  // each pair of nodes once, in the order of the file
-};
-
-// Reads the edges of config.train: two names and perhaps a weight. The network has weights if a line has one; lines
-// without then have weight 1. valid and test are the edges of config.valid and config.test or, without a file, a random
-// share of the pairs of nodes that have edges, which the network then does not have. Held-out edges of nodes that have
-// no edges in the network are left out, with a notice. Throws Error if a file cannot be read, has too many bad lines or
-// no edges.
-SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<std::string>& notices);
 
 }  // namespace gpups::trainer

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/step/task.hpp"
-#include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/nodes/network_files.hpp"
 #include "trainer/tasks/nodes/random_walks.hpp"
 
 namespace gpups::trainer {

@@ -76,6 +76,8 @@ class GroupMaker {
   void add(std::span<ListedWord const> listed, std::size_t begin, std::size_t end, RandomBits const& of_negatives,
            SkipGramGroups& groups) const;
 
+  AliasTable const& negatives() const { return draw_; }
+
  private:
   std::span<Key const> keys_;
   AliasTable draw_;

@@ -4,24 +4,30 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
+#include "kernels/base/check.hpp"
 #include "kernels/base/nvtx.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/base/random.hpp"
 #include "trainer/tasks/common/nearest.hpp"
+#include "trainer/tasks/words/held_out_text.hpp"
 #include "trainer/tasks/words/word_kind.hpp"
 
 namespace gpups::trainer {
 
 namespace {
 
-std::uint64_t digest_of(Corpus const& corpus, Analogies const& valid, Analogies const& test) {
-  static_assert(sizeof(Analogy) == 20);
+constexpr std::uint64_t kHeldOut = 6;  // the purpose of random bits
+
+std::uint64_t digest_of(Corpus const& corpus, HeldOutWords const& valid, HeldOutWords const& test) {
+  static_assert(sizeof(Analogy) == 20 && sizeof(HeldOutPair) == 8);
   std::uint64_t hash = corpus.digest();
-  for (auto const* questions : {&valid.questions, &test.questions}) {
-    hash = XXH3_64bits_withSeed(questions->data(), questions->size() * sizeof(Analogy), hash);
-  }
+  auto const add = [&hash](auto const& v) { hash = XXH3_64bits_withSeed(v.data(), v.size() * sizeof(v[0]), hash); };
+  for (HeldOutWords const* split : {&valid, &test}) add(split->analogies.questions);
+  for (HeldOutWords const* split : {&valid, &test}) add(split->pairs);
   return hash;
 }
 
@@ -31,15 +37,37 @@ std::unique_ptr<WordData const> read_word_data(Config const& config) {
   std::filesystem::path const folder = config.data.folder;
   WordSettings const& settings = config.settings<WordSettings>();
   Corpus corpus = read_corpus(folder, config.data.train, static_cast<std::uint64_t>(settings.min_count));
-  auto const read = [&](std::string const& file) {
-    if (file.empty()) return Analogies{};
-    return read_analogies(folder / file, corpus, static_cast<std::size_t>(settings.words_max));
+  auto const seed = static_cast<std::uint64_t>(config.data.split_seed);
+  auto const read = [&](std::string const& file, std::string_view split, double share) {
+    HeldOutWords words;
+    if (!file.empty()) {
+      words.analogies = read_analogies(folder / file, corpus, static_cast<std::size_t>(settings.words_max));
+      return words;
+    }
+    words.pairs = hold_out_blocks(corpus, share, RandomBits(seed, kHeldOut, split == "valid" ? 0 : 1));
+    GPUPS_REQUIRE(share <= 0 || (!words.pairs.empty() && !corpus.positions.empty()),
+                  "data.{}_share is {} and the text has {} (nothing is held out, or nothing left to train on): "
+                  "choose another share, or 0",
+                  split, share, with_count(corpus.total, "word"));
+    return words;
   };
-  Analogies valid = read(config.data.valid), test = read(config.data.test);
+  double const test_share = config.data.test.empty() ? config.data.test_share : 0;
+  double const valid_share =
+      config.data.valid.empty() ? config.data.valid_share / (1 - std::min(test_share, 0.999)) : 0;
+  HeldOutWords test = read(config.data.test, "test", test_share);
+  HeldOutWords valid = read(config.data.valid, "valid", std::min(valid_share, 1.0));
   return std::make_unique<WordData>(std::move(corpus), std::move(valid), std::move(test));
 }
 
-WordData::WordData(Corpus corpus, Analogies valid, Analogies test)
+std::string HeldOutWords::text() const {
+  return pairs.empty() ? with_count(analogies.questions.size(), "question") : with_count(pairs.size(), "pair");
+}
+
+std::uint64_t HeldOutWords::bytes() const {
+  return analogies.questions.capacity() * sizeof(Analogy) + pairs.capacity() * sizeof(HeldOutPair);
+}
+
+WordData::WordData(Corpus corpus, HeldOutWords valid, HeldOutWords test)
     : corpus_(std::move(corpus)),
       valid_(std::move(valid)),
       test_(std::move(test)),
@@ -48,7 +76,7 @@ WordData::WordData(Corpus corpus, Analogies valid, Analogies test)
 std::string WordData::summary() const {
   return fmt::format("{} in a text of {}; {} for validation, {} for the test",
                      with_count(corpus_.words.size(), "distinct word"), with_count(corpus_.total, "word"),
-                     with_count(valid_.questions.size(), "question"), test_.questions.size());
+                     valid_.text(), test_.text());
 }
 
 SpeedUnit WordData::speed_unit() const {
@@ -63,13 +91,17 @@ MemoryPlan WordData::memory_plan(Config const& config, Device device, StepSizes 
   MemoryPlan plan;
   plan.push_back({.what = "the data",
                   .bytes = corpus_.words.bytes() + corpus_.counts.size() * sizeof(std::uint64_t) +
-                           corpus_.positions.capacity() * sizeof(std::uint32_t) +
-                           (valid_.questions.capacity() + test_.questions.capacity()) * sizeof(Analogy),
+                           corpus_.positions.capacity() * sizeof(std::uint32_t) + valid_.bytes() + test_.bytes(),
                   .on_host = true,
                   .taken = true});
   add_skip_gram(plan, word_options(config), tables, step.samples, step, device);
   if (!has("valid") && !has("test")) return plan;
-  plan.push_back({"evaluation: vectors and scores", std::max(analogy_bytes(valid_, dim), analogy_bytes(test_, dim)),
+  if (!valid_.pairs.empty() || !test_.pairs.empty()) {
+    plan.push_back({"evaluation: rows of pairs", pair_bytes(row_stride(dim))});
+  }
+  if (valid_.analogies.empty() && test_.analogies.empty()) return plan;
+  plan.push_back({"evaluation: vectors and scores",
+                  std::max(analogy_bytes(valid_.analogies, dim), analogy_bytes(test_.analogies, dim)),
                   "eval.words_max"});
   plan.push_back(
       {"evaluation: a look-up", std::min(kKeysAtOnce, corpus_.words.size()) * row_stride(dim) * sizeof(float)});
@@ -90,12 +122,15 @@ SkipGramOptions word_options(Config const& config) {
 WordTask::WordTask(WordData const& data, Config const& config, std::int64_t schedule_steps)
     : SkipGramTask(word_options(config), config, "words", data.names().size(), schedule_steps),
       data_(data),
-      sampler_(data.corpus(), word_options(config)) {}
+      sampler_(data.corpus(), word_options(config)),
+      seed_(static_cast<std::uint64_t>(config.data.split_seed)) {}
 
 Metrics WordTask::wait_evaluate(Stream& stream, Store& store, std::string_view split) {
   kernels::NvtxRange const range("evaluate");
-  Analogies const& analogies = data_.split(split);
+  HeldOutWords const& words = data_.split(split);
   auto const& keys = data_.names().keys();
+  if (!words.pairs.empty()) return wait_compare_pairs(stream, store, keys, words.pairs, sampler_.negatives(), seed_);
+  Analogies const& analogies = words.analogies;
   std::vector<Key> const candidates(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(analogies.words));
   Matrix<float> const rows = read_rows(stream, store, kVectorsTable, candidates);
   return wait_answer(stream, store, analogies, rows);

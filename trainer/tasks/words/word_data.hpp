@@ -9,19 +9,30 @@
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/words/analogies.hpp"
 #include "trainer/tasks/words/corpus.hpp"
+#include "trainer/tasks/words/held_out_pairs.hpp"
 #include "trainer/tasks/words/skip_gram_task.hpp"
 #include "trainer/tasks/words/word_groups.hpp"
 
 namespace gpups::trainer {
 
+// What a split has: analogies, or pairs of words from a part of the text.
+struct HeldOutWords {
+  Analogies analogies;
+  std::vector<HeldOutPair> pairs;
+
+  bool empty() const { return analogies.empty() && pairs.empty(); }
+  std::string text() const;  // their number
+  std::uint64_t bytes() const;
+};
+
 // A text as Data. A sample is a group of 32 positions of the text.
 class WordData : public Data {
  public:
-  WordData(Corpus corpus, Analogies valid, Analogies test);
+  WordData(Corpus corpus, HeldOutWords valid, HeldOutWords test);
 
   Corpus const& corpus() const { return corpus_; }
   Dictionary const& names() const { return corpus_.words; }
-  Analogies const& split(std::string_view name) const { return name == "valid" ? valid_ : test_; }
+  HeldOutWords const& split(std::string_view name) const { return name == "valid" ? valid_ : test_; }
 
   NamedRows named_rows() const override { return {&names(), names().size()}; }
   std::uint64_t samples() const override { return groups_of(corpus_.positions.size()); }
@@ -37,14 +48,15 @@ class WordData : public Data {
 
  private:
   Corpus corpus_;
-  Analogies valid_, test_;
+  HeldOutWords valid_, test_;
   std::uint64_t digest_;
 };
 
-// Reads the text data.train and the questions data.valid and data.test of a configuration.
+// Reads the text data.train and the questions data.valid and data.test of a configuration. A split without questions
+// has its share of the text.
 std::unique_ptr<WordData const> read_word_data(Config const& config);
 
-// Word vectors on one rank: skip-gram on a text, evaluated by analogies.
+// Word vectors on one rank: skip-gram on a text, evaluated by analogies or by held-out pairs.
 
 // Converts a configuration to options.
 SkipGramOptions word_options(Config const& config);
@@ -63,6 +75,7 @@ class WordTask : public SkipGramTask {
  private:
   WordData const& data_;
   WordSampler sampler_;
+  std::uint64_t seed_;
 };
 
 }  // namespace gpups::trainer

@@ -27,6 +27,9 @@ class WordSampler {
   // positions that are not dropped, on either side, within its line.
   SkipGramGroups groups(Batch const& batch) const;
 
+  // Draws words in proportion to counts^.75.
+  AliasTable const& negatives() const { return maker_.negatives(); }
+
  private:
   void add_group(std::int64_t epoch, std::uint64_t first, std::uint64_t end, SkipGramGroups& groups) const;
 

@@ -25,21 +25,23 @@ class WordKind : public TaskKind {
   }
 
   std::vector<Field> fields() const override {
-    return joined({{train_file(), valid_file(), test_file()},
-                   skip_gram_fields<W>(),
-                   {FieldBuilder("model", "subsample", in_task<&W::subsample>,
-                                 "share of the text above which occurrences of a word are dropped at random; 0: none "
-                                 "are")
-                        .range(0, 1)
-                        .fixed_on_resume(),
-                    FieldBuilder("model", "min_count", in_task<&W::min_count>, "rarer words are left out")
-                        .range(0, 255)
-                        .fixed_on_resume()
-                        .same_in_trials(),
-                    FieldBuilder("eval", "words_max", in_task<&W::words_max>,
-                                 "number of most frequent words among which analogies are answered")
-                        .range(4, kMost32)
-                        .only_if(kAnalogies)}});
+    return joined(
+        {{train_file(), valid_file(), test_file()},
+         {valid_share().only_if(kValidIsCut), test_share().only_if(kTestIsCut), split_seed().only_if(kAnyIsCut)},
+         skip_gram_fields<W>(),
+         {FieldBuilder("model", "subsample", in_task<&W::subsample>,
+                       "share of the text above which occurrences of a word are dropped at random; 0: none "
+                       "are")
+              .range(0, 1)
+              .fixed_on_resume(),
+          FieldBuilder("model", "min_count", in_task<&W::min_count>, "rarer words are left out")
+              .range(0, 255)
+              .fixed_on_resume()
+              .same_in_trials(),
+          FieldBuilder("eval", "words_max", in_task<&W::words_max>,
+                       "number of most frequent words among which analogies are answered")
+              .range(4, kMost32)
+              .only_if(kAnalogies)}});
   }
   void set_defaults(Config& config, std::set<std::string> const& given) const override {
     set_skip_gram_defaults(config, given);

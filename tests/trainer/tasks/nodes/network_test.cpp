@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks are read from lines of edges, and neighbours are drawn in proportion to weights.
-#include "trainer/tasks/nodes/network.hpp"
+#include "trainer/tasks/nodes/network_files.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -20,8 +23,26 @@ class NetworkTest : public testing::Test {
   Network read(std::string const& text, bool directed = false, double bad_share_max = 0) {
     folder_.write("edges.txt", text);
     notices_.clear();
-    return read_network({.folder = folder_.path().string(), .train = "edges.txt", .bad_share_max = bad_share_max},
-                        directed, notices_);
+    return read_network({.folder = folder_.path().string(),
+                         .train = "edges.txt",
+                         .valid = "",
+                         .test = "",
+                         .valid_share = 0,
+                         .test_share = 0,
+                         .bad_share_max = bad_share_max},
+                        directed, notices_)
+        .network;
+  }
+  // Reads a chain of 500 nodes, and some of its edges again in the other direction.
+  SplitNetwork read_chain(DataConfig config) {
+    std::string text;
+    for (int i = 0; i < 500; ++i) text += fmt::format("n{} n{}\n", i, i + 1);
+    for (int i = 0; i < 500; i += 7) text += fmt::format("n{} n{}\n", i + 1, i);
+    folder_.write("edges.txt", text);
+    notices_.clear();
+    config.folder = folder_.path().string();
+    config.train = "edges.txt";
+    return read_network(config, false, notices_);
   }
   // The names of a node's neighbours.
   static std::vector<std::string> around(Network const& network, std::string_view name) {
@@ -97,6 +118,38 @@ TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {
   for (char const* other : {"a b\nb d\n", "a b\na c\n", "a b 2\nb c\n"})
     EXPECT_NE(read(other).digest(), usual) << other;
   EXPECT_NE(read("a b\nb c\n", true).digest(), usual);
+}
+
+// A pair of nodes is in one split, with all of its edges.
+TEST_F(NetworkTest, HoldsOutShareOfThePairs) {
+  SplitNetwork const split = read_chain({.valid = "", .test = "", .valid_share = 0.1, .test_share = 0.2});
+  // Of 50 and 100 edges, some have a node whose other edge is held out too.
+  EXPECT_NEAR(static_cast<double>(split.valid.size()), 30, 15);
+  EXPECT_NEAR(static_cast<double>(split.test.size()), 60, 25);
+  EXPECT_EQ(split.network.nodes().size(), 501U);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  for (auto const* pairs : {&split.valid, &split.test}) {
+    for (auto const [first, second] : *pairs) {
+      EXPECT_FALSE(split.network.has_edge(first, second) || split.network.has_edge(second, first));
+      EXPECT_FALSE(split.network.neighbours(first).empty() || split.network.neighbours(second).empty());
+      EXPECT_TRUE(known.insert(std::minmax(first, second)).second);
+    }
+  }
+  EXPECT_THAT(fmt::format("{}", fmt::join(notices_, "\n")), testing::HasSubstr("have no edges for training"));
+  EXPECT_NE(read_chain({.valid = "", .test = "", .valid_share = 0.1, .test_share = 0.2, .split_seed = 7}).valid,
+            split.valid);
+  expect_error([&] { read_chain({.valid = "", .test = "", .valid_share = 1, .test_share = 0}); },
+               {"no edges for training", "lower"});
+}
+
+TEST_F(NetworkTest, ReadsHeldOutFiles) {
+  folder_.write("valid.txt", "n0 n2\nn2 n0\nn3 unknown\nn5 n6\n");
+  SplitNetwork const split = read_chain({.valid = "valid.txt", .test = "", .valid_share = 0, .test_share = 0});
+  EXPECT_THAT(split.valid, ElementsAre(HeldOutPair{0, 2}, HeldOutPair{5, 6}));
+  EXPECT_TRUE(split.test.empty());
+  std::string const all = fmt::format("{}", fmt::join(notices_, "\n"));
+  EXPECT_THAT(all, testing::HasSubstr("1 edge of the validation split, of 4, are training samples"));
+  EXPECT_THAT(all, testing::HasSubstr("1 edge of the valid split, of 3, are left out"));
 }
 
 }  // namespace

@@ -78,6 +78,30 @@ TEST_F(NodesTrainTest, ResumedRunEqualsUninterruptedRun) {
   expect_error([&] { run("run", {"train.steps=31"}, true); }, {"other data"});
 }
 
+// Edges between members of a community are found, and the metrics do not depend on ranks.
+TEST_F(NodesTrainTest, HeldOutEdgesChooseTheModel) {
+  Settings const held_out{"train.epochs=6", "data.valid_share=0.1", "data.test_share=0.1", "train.validate_every=1"};
+  auto const with = [&](std::string const& setting) {
+    Settings settings = held_out;
+    settings.push_back(setting);
+    return run(setting, settings);
+  };
+  auto const alone = with("run.ranks=1"), three = with("run.ranks=3");
+  for (char const* split : {"valid", "test"}) {
+    EXPECT_GT(alone.at(split).at("auc").get<double>(), 0.8) << split;
+    EXPECT_LT(alone.at(split).at("auc").get<double>(), 1) << split;
+    EXPECT_GT(alone.at(split).at("pairs").get<int>(), 20) << split;
+    EXPECT_EQ(three.at(split), alone.at(split));
+  }
+  auto const untrained = with("optimizer.learning_rate=1e-9");
+  EXPECT_NEAR(untrained.at("test").at("auc").get<double>(), 0.5, 0.15);
+}
+
+TEST_F(NodesTrainTest, SmallNetworkHasSmallBatches) {
+  EXPECT_GE(run("run", {"train.batch_size=0", "train.epochs=2"}).at("steps").get<int>(), 80);
+  expect_error([&] { config({"train.batch_size=-1"}); }, {"train.batch_size", "out of range"});
+}
+
 TEST_F(NodesTrainTest, EachOptionHasAnEffect) {
   auto const hash = [&](char const* name, Settings const& settings) {
     return run(name, settings).at("table_hash").get<std::string>();
@@ -87,8 +111,8 @@ TEST_F(NodesTrainTest, EachOptionHasAnEffect) {
                               "model.shared_negatives=11", "model.window=2", "model.l2=0.1", "data.directed=true"}) {
     EXPECT_NE(hash(setting, {"train.steps=4", setting}), usual) << setting;
   }
-  for (char const* setting : {"model.subsample=0.1", "model.min_count=2", "data.valid=x", "data.test=x",
-                              "eval.words_max=9", "placement.initial=graph", "model.n3=0.1"}) {
+  for (char const* setting :
+       {"model.subsample=0.1", "model.min_count=2", "eval.words_max=9", "placement.initial=graph", "model.n3=0.1"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
 }

@@ -212,6 +212,27 @@ TEST_F(WordsTrainTest, RejectsSettingsWithoutEffect) {
                {"data.train is empty", "set it to a file"});
 }
 
+// Words of a sentence have one topic, so pairs of a held-out part are nearer than those by chance.
+TEST_F(WordsTrainTest, HeldOutTextHasAnAuc) {
+  Settings const held_out{"train.epochs=6", "data.valid_share=0.1", "data.test_share=0.2"};
+  auto const with = [&](std::string const& setting) {
+    Settings settings = held_out;
+    settings.push_back(setting);
+    return run(setting, settings);
+  };
+  auto const alone = with("run.ranks=1"), three = with("run.ranks=3");
+  for (auto const& [split, pairs] : {std::pair("valid", 250.0), std::pair("test", 500.0)}) {
+    EXPECT_GT(alone.at(split).at("auc").get<double>(), 0.8) << split;
+    EXPECT_NEAR(alone.at(split).at("pairs").get<double>(), pairs, 100) << split;
+    EXPECT_EQ(three.at(split), alone.at(split));
+  }
+  EXPECT_LT(alone.at("samples"), run("whole", {"train.epochs=6"}).at("samples"));
+  EXPECT_LT(with("optimizer.learning_rate=1e-9").at("test").at("auc").get<double>(), 0.7);
+  expect_error([&] { run("all", {"data.valid_share=1"}); }, {"data.valid_share is 1", "nothing left"});
+  folder_.write("questions.txt", "t0w0 t0w1 t0w2 t0w3\n");
+  expect_error([&] { config({"data.valid=questions.txt", "data.valid_share=0.1"}); }, {"data.valid has the samples"});
+}
+
 TEST_F(WordsTrainTest, ReportsTheDataItRead) {
   testing::internal::CaptureStderr();
   run_with_questions("run", {"train.steps=1"});

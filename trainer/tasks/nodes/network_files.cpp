@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/nodes/network_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
+#include "trainer/base/finite_number.hpp"
+#include "trainer/base/progress_reporter.hpp"
+#include "trainer/base/random.hpp"
+#include "trainer/input/input_file.hpp"
+#include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/known_samples.hpp"
+#include "trainer/tasks/common/times.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+bool is_weight(std::string_view field, double& weight) {
+  auto const number = finite_number(field);
+  weight = number.value_or(0);
+  return weight > 0;
+}
+
+constexpr TableColumn kEdgeColumns[] = {
+    {.is = "from", .headings = "from source src fromnodeid fromid node1 head start user1 sourceid"},
+    {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid"},
+    {.is = "weight", .headings = "weight value count strength", .is_number = true, .may_lack = true},
+};
+constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%", .is_square = true};
+
+// The edges of a setting's files, as numbers of `nodes`.
+struct EdgeFiles {
+  std::vector<WeightedEdge> edges;
+  bool weighted = false;
+};
+
+EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, Dictionary& nodes,
+                     SameColumns& same, std::vector<std::string>& notices) {
+  EdgeFiles read;
+  LikeTimes times;
+  for (std::filesystem::path const& path : files_named(config.folder, names)) {
+    TableReader reader(path, config.table, kEdges);
+    same.check(reader.layout(), path.string());
+    bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
+    for (std::vector<std::string_view> fields; reader.next(fields);) {
+      double weight = 1;
+      if (fields.size() == 3 && !is_weight(fields[2], weight)) {
+        reader.reject("has a weight that is not a number above 0");
+        continue;
+      }
+      if (fields.size() == 3) read.weighted = true, times.add(weight);
+      std::uint32_t const from = nodes.add(fields[0]), to = nodes.add(fields[1]);
+      read.edges.push_back({from, to, weight});
+      if (symmetric && directed && from != to) read.edges.push_back({to, from, weight});
+    }
+    reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
+  }
+  GPUPS_REQUIRE(!read.edges.empty(), "{} has no edges (a network needs some): check the file",
+                (std::filesystem::path(config.folder) / names).string());
+  if (read.weighted) notices.push_back("edges have weights");
+  times.say("weights of edges", "[\"1\", \"2\"]", notices);
+  return read;
+}
+
+std::uint64_t pair_hash(Dictionary const& nodes, WeightedEdge const& edge) {
+  std::uint64_t const from = number(nodes.keys()[edge.from]), to = number(nodes.keys()[edge.to]);
+  return kernels::mix(std::min(from, to) ^ kernels::mix(std::max(from, to)));
+}
+
+// Moves the edges whose draw is in [begin, end) from `edges` to `held_out`. All edges of two nodes have the same draw.
+void hold_out(std::vector<WeightedEdge>& edges, Dictionary const& nodes, std::uint64_t seed, double begin, double end,
+              std::vector<WeightedEdge>& held_out) {
+  if (begin >= end) return;
+  std::erase_if(edges, [&](WeightedEdge const& edge) {
+    double const draw = static_cast<double>(random_bits(seed, pair_hash(nodes, edge)) >> 11) * 0x1p-53;
+    if (edge.from == edge.to || draw < begin || draw >= end) return false;
+    held_out.push_back(edge);
+    return true;
+  });
+}
+
+// Returns the pairs of held-out edges, without those of nodes that are not in `network`, and each once.
+std::vector<HeldOutPair> pairs_of(std::vector<WeightedEdge> const& edges, Network const& network,
+                                  std::string_view split, std::vector<std::string>& notices) {
+  std::vector<bool> has_edges(network.nodes().size());
+  for (std::uint32_t n = 0; n < has_edges.size(); ++n) {
+    for (std::uint32_t const to : network.neighbours(n)) has_edges[n] = has_edges[to] = true;
+  }
+  std::vector<HeldOutPair> pairs;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  std::uint64_t alone = 0;
+  for (WeightedEdge const& edge : edges) {
+    if (edge.from == edge.to || !known.insert(std::minmax(edge.from, edge.to)).second) continue;
+    if (has_edges[edge.from] && has_edges[edge.to]) {
+      pairs.push_back({edge.from, edge.to});
+    } else {
+      ++alone;
+    }
+  }
+  if (alone > 0) {
+    notices.push_back(fmt::format("{} of the {} split, of {}, are left out: their nodes have no edges for training",
+                                  with_count(alone, "edge"), split, known.size()));
+  }
+  GPUPS_REQUIRE(edges.empty() || !pairs.empty(),
+                "no edge of the {} split has two nodes with edges for training (nothing could be compared): hold out "
+                "fewer edges, or check data.{}",
+                split, split);
+  return pairs;
+}
+
+}  // namespace
+
+SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<std::string>& notices) {
+  Dictionary nodes("node");
+  SameColumns same;
+  auto const read = [&](std::string const& names) {
+    return names.empty() ? EdgeFiles{} : read_edges(config, names, directed, nodes, same, notices);
+  };
+  EdgeFiles train = read(config.train), valid = read(config.valid), test = read(config.test);
+
+  auto const pair = [&](WeightedEdge const& edge) { return pair_hash(nodes, edge); };
+  say_known_samples(train.edges, valid.edges, "edge", "validation", pair, notices);
+  say_known_samples(train.edges, test.edges, "edge", "test", pair, notices);
+  auto const seed = static_cast<std::uint64_t>(config.split_seed);
+  double const test_share = config.test.empty() ? config.test_share : 0;
+  double const valid_share = config.valid.empty() ? config.valid_share : 0;
+  hold_out(train.edges, nodes, seed, 0, test_share, test.edges);
+  hold_out(train.edges, nodes, seed, test_share, test_share + valid_share, valid.edges);
+  GPUPS_REQUIRE(!train.edges.empty(),
+                "{} has no edges for training (all of them are held out): lower data.valid_share and data.test_share",
+                config.train);
+
+  SplitNetwork split{.network = {std::move(nodes), std::move(train.edges), directed, train.weighted}};
+  split.valid = pairs_of(valid.edges, split.network, "valid", notices);
+  split.test = pairs_of(test.edges, split.network, "test", notices);
+  return split;
+}
+
+}  // namespace gpups::trainer
