@@ -183,8 +183,8 @@ GOALS = [
          "neighbours of a word, .98 (frequent words) and .95 (rare words) have its topic", topics,
          {"words/s": at_least(2_000_000), "neighbours of frequent words": at_least(.98),
           "neighbours of rare words": at_least(.95)}),
-    Goal("nodes", "Wikipedia's network, examples/configs/nodes.toml with more numbers in a vector, three seeds, half of the labels: micro-F1 of .67 "
-         "and macro-F1 of .57 (DeepWalk publishes .669 and .560)", nodes,
+    Goal("nodes", "Wikipedia's network, examples/configs/nodes.toml with more numbers in a vector, three seeds, half "
+         "of the labels: micro-F1 of .67 and macro-F1 of .57 (DeepWalk publishes .669 and .560)", nodes,
          {"micro-F1": at_least(.67), "macro-F1": at_least(.57)}),
     Goal("ratings", "MovieLens 100K, the five folds, examples/configs/ratings.toml, three seeds: RMSE at most .925 "
          "(Surprise publishes .934 for its SVD)", ratings,
