@@ -9,8 +9,9 @@ from goals_slice import fb15k
 FOLDS, SEEDS = range(1, 6), range(1, 4)
 OVERFIT_EPOCHS, OVERFIT_RATE = 30, .1
 # Of the text with planted topics: one epoch, with all words as candidates.
-TOPICS = {"model.min_count": 1, "model.negatives": 15, "model.negative_reuse": 16, "optimizer.kind": "rowwise_adagrad",
-          "optimizer.learning_rate": .08, "optimizer.schedule": "constant", "train.epochs": 1, "train.batch_size": 96}
+TOPICS = {"model.min_count": 1, "model.negatives": 15, "model.shared_negatives": 30,
+          "optimizer.kind": "rowwise_adagrad", "optimizer.learning_rate": .08, "optimizer.schedule": "constant",
+          "train.epochs": 1, "train.batch_size": 96}
 
 
 def movielens(bench, fold):
@@ -127,7 +128,7 @@ def topics(bench):
             "neighbours of rare words": [each["rare"] for each in found]}
 
 
-# Of examples/configs/nodes-search.toml.
+# The network is sparse, so more numbers, lower rates and larger batches are better than those of nodes.toml.
 OF_WIKIPEDIA_NETWORK = {"model.dim": 256, "optimizer.learning_rate": 0.005, "train.batch_size": 64}
 
 

@@ -84,7 +84,7 @@ std::string_view check_entry(std::span<std::string_view const> fields, MatrixHea
   if (!head.has_values) return {};
   auto const value = fields.size() > 2 ? finite_number(fields[2]) : std::nullopt;
   if (!value) return "has no value (a number)";
-  bool const is_pair = kind.columns.size() == 2 && !kind.skips_rest;
+  bool const is_pair = kind.is_square || (kind.columns.size() == 2 && !kind.skips_rest);
   if (is_pair && !(*value > 0)) return "has a value that is not above 0, which would be read as a pair";
   return {};
 }

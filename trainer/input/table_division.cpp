@@ -191,10 +191,6 @@ std::vector<std::size_t> sizes_of(Division const& division) {
   return sizes;
 }
 
-}  // namespace
-
-namespace {
-
 // Throws Error if most lines are N-Triples: their final '.' would be part of a name.
 void require_no_n_triples(std::span<std::string_view const> lines, std::string_view path) {
   auto const found = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {

@@ -58,7 +58,7 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
 // Returns a name of a heading without what differs between files: case, blanks, '_' and '-'.
 std::string plain_name(std::string_view name);
 
-// Checks that the files of one setting have the same columns. Parts of one table, of which only the first has its
+// Checks that the files of all splits have the same columns. Parts of one table, of which only the first has its
 // heading, would be read in two ways.
 class SameColumns {
  public:

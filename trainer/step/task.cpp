@@ -64,7 +64,7 @@ std::unique_ptr<Data const> read_data(Config const& config) {
 }
 
 Config with_batch_size(Config config, Data const& data) {
-  if (config.train.batch_size == 0) config.train.batch_size = static_cast<std::int64_t>(data.chosen_batch());
+  if (config.train.batch_size == 0) config.train.batch_size = static_cast<std::int64_t>(data.chosen_batch(config));
   return config;
 }
 

@@ -117,9 +117,9 @@ class Data {
 
   // Returns the number of training samples. A batch has their indices, from 0.
   virtual std::uint64_t samples() const = 0;
-  // Returns the batch for which a row sees few samples in a step, so that all of them count. REQUIRES: the default of
-  // train.batch_size is 0, by which a kind says that it chooses.
-  virtual std::uint64_t chosen_batch() const { return 0; }
+  // Returns train.batch_size if it is 0: small enough that a row occurs in few samples of a step. REQUIRES: the default
+  // of train.batch_size is 0, by which a kind says that it chooses.
+  virtual std::uint64_t chosen_batch(Config const&) const { return 0; }
   // Returns the number of consecutive samples that are cheap to read together.
   virtual std::uint64_t block() const { return 256; }
   // Returns whether the order of samples is random, and new in each epoch.

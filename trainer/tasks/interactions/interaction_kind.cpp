@@ -104,7 +104,8 @@ class InteractionKind : public TaskKind {
               .range(1, 1 << 20)
               .only_if(kBpr)
               .fixed_on_resume(),
-          FieldBuilder("model", "l2", in_task<&I::l2>, "weight of the squared norm of a row, for each interaction")
+          FieldBuilder("model", "l2", in_task<&I::l2>,
+                       "weight of the squared norm of a row, for each interaction, and for each negative of bpr")
               .range(0, 1e6)
               .only_if(kAddsL2)
               .fixed_on_resume(),

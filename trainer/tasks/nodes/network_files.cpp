@@ -38,9 +38,11 @@ constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comm
 struct EdgeFiles {
   std::vector<WeightedEdge> edges;
   bool weighted = false;
+  std::uint64_t unknown = 0;  // edges of held-out files whose nodes are not in `nodes`
 };
 
-EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, Dictionary& nodes,
+// trains: the files are those of data.train, whose nodes are added.
+EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, bool trains, Dictionary& nodes,
                      SameColumns& same, std::vector<std::string>& notices) {
   EdgeFiles read;
   LikeTimes times;
@@ -55,13 +57,17 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
         continue;
       }
       if (fields.size() == 3) read.weighted = true, times.add(weight);
+      if (!trains && !(nodes.find(fields[0]) && nodes.find(fields[1]))) {
+        ++read.unknown;
+        continue;
+      }
       std::uint32_t const from = nodes.add(fields[0]), to = nodes.add(fields[1]);
       read.edges.push_back({from, to, weight});
       if (symmetric && directed && from != to) read.edges.push_back({to, from, weight});
     }
     reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
   }
-  GPUPS_REQUIRE(!read.edges.empty(), "{} has no edges (a network needs some): check the file",
+  GPUPS_REQUIRE(!read.edges.empty() || read.unknown > 0, "{} has no edges (a network needs some): check the file",
                 (std::filesystem::path(config.folder) / names).string());
   if (read.weighted) notices.push_back("edges have weights");
   times.say("weights of edges", "[\"1\", \"2\"]", notices);
@@ -86,15 +92,16 @@ void hold_out(std::vector<WeightedEdge>& edges, Dictionary const& nodes, std::ui
 }
 
 // Returns the pairs of held-out edges, without those of nodes that are not in `network`, and each once.
-std::vector<HeldOutPair> pairs_of(std::vector<WeightedEdge> const& edges, Network const& network,
-                                  std::string_view split, std::vector<std::string>& notices) {
+std::vector<HeldOutPair> pairs_of(EdgeFiles const& held_out, Network const& network, std::string_view split,
+                                  std::vector<std::string>& notices) {
+  std::vector<WeightedEdge> const& edges = held_out.edges;
   std::vector<bool> has_edges(network.nodes().size());
   for (std::uint32_t n = 0; n < has_edges.size(); ++n) {
     for (std::uint32_t const to : network.neighbours(n)) has_edges[n] = has_edges[to] = true;
   }
   std::vector<HeldOutPair> pairs;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
-  std::uint64_t alone = 0;
+  std::uint64_t alone = held_out.unknown;
   for (WeightedEdge const& edge : edges) {
     if (edge.from == edge.to || !known.insert(std::minmax(edge.from, edge.to)).second) continue;
     if (has_edges[edge.from] && has_edges[edge.to]) {
@@ -104,10 +111,10 @@ std::vector<HeldOutPair> pairs_of(std::vector<WeightedEdge> const& edges, Networ
     }
   }
   if (alone > 0) {
-    notices.push_back(fmt::format("{} of the {} split, of {}, are left out: their nodes have no edges for training",
-                                  with_count(alone, "edge"), split, known.size()));
+    notices.push_back(fmt::format("left out {} of the {} split, of {}: a node has no edges for training",
+                                  with_count(alone, "edge"), split, pairs.size() + alone));
   }
-  GPUPS_REQUIRE(edges.empty() || !pairs.empty(),
+  GPUPS_REQUIRE((edges.empty() && alone == 0) || !pairs.empty(),
                 "no edge of the {} split has two nodes with edges for training (nothing could be compared): hold out "
                 "fewer edges, or check data.{}",
                 split, split);
@@ -119,10 +126,11 @@ std::vector<HeldOutPair> pairs_of(std::vector<WeightedEdge> const& edges, Networ
 SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<std::string>& notices) {
   Dictionary nodes("node");
   SameColumns same;
+  EdgeFiles train = read_edges(config, config.train, directed, true, nodes, same, notices);
   auto const read = [&](std::string const& names) {
-    return names.empty() ? EdgeFiles{} : read_edges(config, names, directed, nodes, same, notices);
+    return names.empty() ? EdgeFiles{} : read_edges(config, names, directed, false, nodes, same, notices);
   };
-  EdgeFiles train = read(config.train), valid = read(config.valid), test = read(config.test);
+  EdgeFiles valid = read(config.valid), test = read(config.test);
 
   auto const pair = [&](WeightedEdge const& edge) { return pair_hash(nodes, edge); };
   say_known_samples(train.edges, valid.edges, "edge", "validation", pair, notices);
@@ -132,13 +140,21 @@ SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<s
   double const valid_share = config.valid.empty() ? config.valid_share : 0;
   hold_out(train.edges, nodes, seed, 0, test_share, test.edges);
   hold_out(train.edges, nodes, seed, test_share, test_share + valid_share, valid.edges);
+  say_known_samples(valid.edges, test.edges, "edge", "test", pair, notices, "validation");
+  auto const require_some = [](double share, auto const& edges, std::string_view name) {
+    GPUPS_REQUIRE(share <= 0 || !edges.empty(),
+                  "data.{}_share is {} and the network is small (nothing is held out): choose a larger share, or 0",
+                  name, share);
+  };
+  require_some(test_share, test.edges, "test");
+  require_some(valid_share, valid.edges, "valid");
   GPUPS_REQUIRE(!train.edges.empty(),
                 "{} has no edges for training (all of them are held out): lower data.valid_share and data.test_share",
                 config.train);
 
   SplitNetwork split{.network = {std::move(nodes), std::move(train.edges), directed, train.weighted}};
-  split.valid = pairs_of(valid.edges, split.network, "valid", notices);
-  split.test = pairs_of(test.edges, split.network, "test", notices);
+  split.valid = pairs_of(valid, split.network, "valid", notices);
+  split.test = pairs_of(test, split.network, "test", notices);
   return split;
 }
 

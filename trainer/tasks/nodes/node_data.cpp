@@ -40,7 +40,7 @@ std::uint64_t digest_of(SplitNetwork const& split) {
   static_assert(sizeof(HeldOutPair) == 8);
   std::uint64_t hash = split.network.digest();
   for (auto const* pairs : {&split.valid, &split.test}) {
-    hash = XXH3_64bits_withSeed(pairs->data(), pairs->size() * sizeof(HeldOutPair), hash);
+    if (!pairs->empty()) hash = XXH3_64bits_withSeed(pairs->data(), pairs->size() * sizeof(HeldOutPair), hash);
   }
   return hash;
 }
@@ -54,11 +54,15 @@ class NodeTask : public SkipGramTask {
         sampler_(data.network(), walk_options(config), node_options(data.network(), config)),
         seed_(static_cast<std::uint64_t>(config.data.split_seed)) {}
 
-  // Others are drawn in proportion to the weights of their edges, as the ends of edges by chance.
   Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override {
     kernels::NvtxRange const range("evaluate");
-    AliasTable const draw(data_.network().weights_of_nodes());
-    return wait_compare_pairs(stream, store, data_.names().keys(), data_.split(split), draw, seed_);
+    Network const& network = data_.network();
+    auto const have_edge = [&network](std::uint32_t from, std::uint32_t to) {
+      return network.has_edge(from, to) || network.has_edge(to, from);
+    };
+    return wait_compare_pairs(
+        stream, store, data_.split(split),
+        {.keys = data_.names().keys(), .draw = sampler_.negatives(), .may_be_pair = have_edge, .seed = seed_});
   }
 
  protected:
@@ -76,14 +80,15 @@ std::unique_ptr<NodeData const> read_node_data(Config const& config) {
   NodeSettings const& settings = config.settings<NodeSettings>();
   std::vector<std::string> notices;
   SplitNetwork split = read_network(config.data, settings.directed, notices);
-  return std::make_unique<NodeData>(std::move(split), walk_options(config), std::move(notices));
+  return std::make_unique<NodeData>(std::move(split), walk_options(config).walks, std::move(notices));
 }
 
-NodeData::NodeData(SplitNetwork split, WalkOptions const& walks, std::vector<std::string> notices)
+NodeData::NodeData(SplitNetwork split, std::uint32_t walks, std::vector<std::string> notices)
     : split_(std::move(split)), walks_(walks), notices_(std::move(notices)), digest_(digest_of(split_)) {}
 
-std::uint64_t NodeData::chosen_batch() const {
-  return std::clamp<std::uint64_t>(network().nodes().size() / (4 * std::uint64_t{walks_.length}), 1, kBatchMax);
+std::uint64_t NodeData::chosen_batch(Config const& config) const {
+  return std::clamp<std::uint64_t>(network().nodes().size() / (4 * std::uint64_t{walk_options(config).length}), 1,
+                                   kBatchMax);
 }
 
 std::string NodeData::summary() const {
@@ -104,7 +109,10 @@ MemoryPlan NodeData::memory_plan(Config const& config, Device device, StepSizes 
   std::size_t const length = walk_options(config).length;
   std::size_t const groups = step.samples * ((length + kGroupPositions - 1) / kGroupPositions);
   MemoryPlan plan;
-  plan.push_back({.what = "the data", .bytes = network().bytes(), .on_host = true, .taken = true});
+  plan.push_back({.what = "the data",
+                  .bytes = network().bytes() + (split_.valid.capacity() + split_.test.capacity()) * sizeof(HeldOutPair),
+                  .on_host = true,
+                  .taken = true});
   add_skip_gram(plan, node_options(network(), config), tables, groups, step, device);
   if (has("valid") || has("test")) {
     plan.push_back({"evaluation: rows of pairs", pair_bytes(row_stride(tables[0].dim))});

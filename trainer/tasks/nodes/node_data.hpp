@@ -8,14 +8,13 @@
 
 #include "trainer/step/task.hpp"
 #include "trainer/tasks/nodes/network_files.hpp"
-#include "trainer/tasks/nodes/random_walks.hpp"
 
 namespace gpups::trainer {
 
 // A network as Data. A sample is a random walk.
 class NodeData : public Data {
  public:
-  NodeData(SplitNetwork split, WalkOptions const& walks, std::vector<std::string> notices);
+  NodeData(SplitNetwork split, std::uint32_t walks, std::vector<std::string> notices);
 
   Network const& network() const { return split_.network; }
   Dictionary const& names() const { return network().nodes(); }
@@ -24,9 +23,9 @@ class NodeData : public Data {
   }
 
   NamedRows named_rows() const override { return {&names(), names().size()}; }
-  std::uint64_t samples() const override { return std::uint64_t{walks_.walks} * network().nodes().size(); }
-  // A fourth of the nodes, if walks are as long as walk_length.
-  std::uint64_t chosen_batch() const override;
+  std::uint64_t samples() const override { return std::uint64_t{walks_} * network().nodes().size(); }
+  // Walks with a fourth as many nodes as the network, if they are as long as walk_length.
+  std::uint64_t chosen_batch(Config const& config) const override;
   std::string_view noun() const override { return "walk"; }
   SpeedUnit speed_unit() const override { return {.name = "walks"}; }
   bool has(std::string_view split) const override { return !this->split(split).empty(); }
@@ -39,7 +38,7 @@ class NodeData : public Data {
 
  private:
   SplitNetwork split_;
-  WalkOptions walks_;
+  std::uint32_t walks_;  // from each node, in an epoch
   std::vector<std::string> notices_;
   std::uint64_t digest_;
 };

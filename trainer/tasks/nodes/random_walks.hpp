@@ -30,6 +30,8 @@ class WalkSampler {
   std::vector<std::uint32_t> walk(std::int64_t epoch, std::uint64_t sample) const;
   // Returns groups of 32 neighbouring nodes of the batch's walks.
   SkipGramGroups groups(Batch const& batch) const;
+  // Draws nodes in proportion to weights^.75.
+  AliasTable const& negatives() const { return maker_.negatives(); }
 
  private:
   Network const& network_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/base/check.hpp"
 #include "kernels/factor/rating_errors.hpp"
 #include "trainer/base/long_loop.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
@@ -42,7 +43,11 @@ Blob to_blob(RatingScale const& scale) {
 RatingScale rating_scale(std::span<Blob const> blobs) {
   for (Blob const& blob : blobs) {
     RatingScale scale;
-    if (blob.name != kScaleBlob || blob.bytes.size() != sizeof scale) continue;
+    if (blob.name != kScaleBlob) continue;
+    GPUPS_REQUIRE(
+        blob.bytes.size() == sizeof scale,
+        "the checkpoint has a range of ratings of {} bytes instead of {} (another version saved it): train again",
+        blob.bytes.size(), sizeof scale);
     std::memcpy(&scale, blob.bytes.data(), sizeof scale);
     return scale;
   }

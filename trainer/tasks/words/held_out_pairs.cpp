@@ -20,14 +20,15 @@ constexpr std::uint32_t kOthersOfPair = 16;  // for each pair
 constexpr std::uint32_t kDrawsOfOther = 64;  // to draw one that is not in the pair
 constexpr std::uint64_t kOtherOfPair = 4;    // the purpose of random bits
 
-// Adds the row `drawn` of each comparison. A pair that has the only ones that can be drawn has fewer comparisons.
-void draw_others(HeldOutPair pair, RandomBits const& random, AliasTable const& draw,
+// Adds the other member of each comparison.
+void draw_others(HeldOutPair pair, RandomBits const& random, PairComparison const& with,
                  std::vector<std::uint32_t>& others) {
   std::uint64_t bits = 0;
   for (std::uint32_t k = 0; k < kOthersOfPair; ++k) {
     for (std::uint32_t attempt = 0; attempt < kDrawsOfOther; ++attempt) {
-      std::uint32_t const other = draw(random(bits++));
+      std::uint32_t const other = with.draw(random(bits++));
       if (other == pair.first || other == pair.second) continue;
+      if (with.may_be_pair && with.may_be_pair(pair.first, other)) continue;
       others.push_back(other);
       break;
     }
@@ -60,8 +61,8 @@ class UnitRows {
 
 }  // namespace
 
-Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<Key const> keys, std::span<HeldOutPair const> pairs,
-                           AliasTable const& draw, std::uint64_t seed) {
+Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<HeldOutPair const> pairs,
+                           PairComparison const& with) {
   std::int64_t sums[] = {0, 0};  // twice the comparisons that the pair won, and all comparisons
   auto const ranks = static_cast<std::size_t>(store.ranks());
   LongLoop progress("evaluating", static_cast<double>(pairs.size()), number(store.rank()) != 0);
@@ -72,12 +73,12 @@ Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<Key const> ke
     std::vector<std::size_t> ends;  // of each pair's others
     std::vector<Key> read;
     for (std::size_t i = first; i < first + count; ++i) {
-      draw_others(pairs[i], RandomBits(seed, kOtherOfPair, 0, i), draw, others);
+      draw_others(pairs[i], RandomBits(with.seed, kOtherOfPair, 0, i), with, others);
       ends.push_back(others.size());
-      read.push_back(keys[pairs[i].first]);
-      read.push_back(keys[pairs[i].second]);
+      read.push_back(with.keys[pairs[i].first]);
+      read.push_back(with.keys[pairs[i].second]);
     }
-    for (std::uint32_t const other : others) read.push_back(keys[other]);
+    for (std::uint32_t const other : others) read.push_back(with.keys[other]);
     UnitRows const rows(stream, read_rows(stream, store, kVectorsTable, read).view());
     for (std::size_t i = 0, k = 0; i < count; ++i) {
       double const of_pair = rows.cosine(2 * i, 2 * i + 1);
@@ -90,14 +91,15 @@ Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<Key const> ke
   }
   store.wait_barrier();  // a rank serves the look-ups of other ranks until all ranks are done
   store.wait_allreduce(sums);
-  double const auc = sums[1] == 0 ? 0.5 : static_cast<double>(sums[0]) / 2 / static_cast<double>(sums[1]);
+  if (sums[1] == 0) return {.json = {{"pairs", pairs.size()}}, .text = fmt::format("no auc of {} pairs", pairs.size())};
+  double const auc = static_cast<double>(sums[0]) / 2 / static_cast<double>(sums[1]);
   return {.json = {{"pairs", pairs.size()}, {"auc", auc}},
           .text = fmt::format("auc {:.4f} of {} pairs", auc, pairs.size()),
           .quality = auc};
 }
 
 std::uint64_t pair_bytes(std::size_t stride) {
-  return kPairsAtOnce * (2 + kOthersOfPair) * (stride * sizeof(float) + sizeof(Key));
+  return kPairsAtOnce * (2 + kOthersOfPair) * (2 * stride * sizeof(float) + sizeof(Key));
 }
 
 }  // namespace gpups::trainer

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "trainer/step/task.hpp"
@@ -17,14 +18,23 @@ struct HeldOutPair {
   bool operator==(HeldOutPair const&) const = default;
 };
 
+// The words or nodes of pairs, and what pairs are compared with.
+struct PairComparison {
+  std::span<Key const> keys;  // of all words or nodes, by number
+  AliasTable const& draw;     // draws their numbers
+  // Whether two of them may be a pair too, so that they are no pair by chance; null: none are.
+  std::function<bool(std::uint32_t, std::uint32_t)> may_be_pair;
+  std::uint64_t seed;
+};
+
 // Returns the share of comparisons in which the rows of a pair have a larger cosine than those of its first member and
 // another one that is drawn, `auc`; equal cosines count half, and a row of zeros has the cosine 0. Each pair is
-// compared with 16 others. keys: of all words or nodes, by number; draw: draws their numbers. The result is the
-// same for every number of ranks. Blocks. Collective.
-Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<Key const> keys, std::span<HeldOutPair const> pairs,
-                           AliasTable const& draw, std::uint64_t seed);
+// compared with 16 others, or fewer if few can be drawn; without any, there is no `auc`. The result is the same for
+// every number of ranks. Blocks. Collective.
+Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<HeldOutPair const> pairs,
+                           PairComparison const& with);
 
-// Returns the bytes that it needs on a rank, for rows of this stride.
+// Returns the bytes that it needs on a rank, for rows of this stride: on the device, and again on the host.
 std::uint64_t pair_bytes(std::size_t stride);
 
 }  // namespace gpups::trainer

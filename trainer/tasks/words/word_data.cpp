@@ -27,7 +27,9 @@ std::uint64_t digest_of(Corpus const& corpus, HeldOutWords const& valid, HeldOut
   std::uint64_t hash = corpus.digest();
   auto const add = [&hash](auto const& v) { hash = XXH3_64bits_withSeed(v.data(), v.size() * sizeof(v[0]), hash); };
   for (HeldOutWords const* split : {&valid, &test}) add(split->analogies.questions);
-  for (HeldOutWords const* split : {&valid, &test}) add(split->pairs);
+  for (HeldOutWords const* split : {&valid, &test}) {
+    if (!split->pairs.empty()) add(split->pairs);
+  }
   return hash;
 }
 
@@ -45,17 +47,15 @@ std::unique_ptr<WordData const> read_word_data(Config const& config) {
       return words;
     }
     words.pairs = hold_out_blocks(corpus, share, RandomBits(seed, kHeldOut, split == "valid" ? 0 : 1));
-    GPUPS_REQUIRE(share <= 0 || (!words.pairs.empty() && !corpus.positions.empty()),
-                  "data.{}_share is {} and the text has {} (nothing is held out, or nothing left to train on): "
-                  "choose another share, or 0",
-                  split, share, with_count(corpus.total, "word"));
+    GPUPS_REQUIRE(share <= 0 || !words.pairs.empty(),
+                  "data.{}_share holds out nothing of {} (nothing could be compared): choose a larger share, or 0",
+                  split, with_count(corpus.total, "word"));
     return words;
   };
   double const test_share = config.data.test.empty() ? config.data.test_share : 0;
-  double const valid_share =
-      config.data.valid.empty() ? config.data.valid_share / (1 - std::min(test_share, 0.999)) : 0;
+  double const valid_share = config.data.valid.empty() ? config.data.valid_share / (1 - test_share) : 0;
   HeldOutWords test = read(config.data.test, "test", test_share);
-  HeldOutWords valid = read(config.data.valid, "valid", std::min(valid_share, 1.0));
+  HeldOutWords valid = read(config.data.valid, "valid", valid_share);
   return std::make_unique<WordData>(std::move(corpus), std::move(valid), std::move(test));
 }
 
@@ -80,7 +80,10 @@ std::string WordData::summary() const {
 }
 
 SpeedUnit WordData::speed_unit() const {
-  return {.name = "words", .per_sample = static_cast<double>(corpus_.total) / static_cast<double>(samples())};
+  auto const& positions = corpus_.positions;  // without held-out ones
+  auto const words =
+      static_cast<std::int64_t>(positions.size()) - std::count(positions.begin(), positions.end(), Corpus::kLineEnd);
+  return {.name = "words", .per_sample = static_cast<double>(words) / static_cast<double>(samples())};
 }
 
 nlohmann::json WordData::counts() const { return {{"words", corpus_.words.size()}, {"text_words", corpus_.total}}; }
@@ -129,7 +132,10 @@ Metrics WordTask::wait_evaluate(Stream& stream, Store& store, std::string_view s
   kernels::NvtxRange const range("evaluate");
   HeldOutWords const& words = data_.split(split);
   auto const& keys = data_.names().keys();
-  if (!words.pairs.empty()) return wait_compare_pairs(stream, store, keys, words.pairs, sampler_.negatives(), seed_);
+  if (!words.pairs.empty()) {
+    return wait_compare_pairs(stream, store, words.pairs,
+                              {.keys = keys, .draw = sampler_.negatives(), .may_be_pair = {}, .seed = seed_});
+  }
   Analogies const& analogies = words.analogies;
   std::vector<Key> const candidates(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(analogies.words));
   Matrix<float> const rows = read_rows(stream, store, kVectorsTable, candidates);

@@ -135,11 +135,13 @@ TEST_F(NetworkTest, HoldsOutShareOfThePairs) {
       EXPECT_TRUE(known.insert(std::minmax(first, second)).second);
     }
   }
-  EXPECT_THAT(fmt::format("{}", fmt::join(notices_, "\n")), testing::HasSubstr("have no edges for training"));
+  EXPECT_THAT(fmt::format("{}", fmt::join(notices_, "\n")), testing::HasSubstr("a node has no edges for training"));
   EXPECT_NE(read_chain({.valid = "", .test = "", .valid_share = 0.1, .test_share = 0.2, .split_seed = 7}).valid,
             split.valid);
   expect_error([&] { read_chain({.valid = "", .test = "", .valid_share = 1, .test_share = 0}); },
                {"no edges for training", "lower"});
+  expect_error([&] { read_chain({.valid = "", .test = "", .valid_share = 1e-9, .test_share = 0}); },
+               {"data.valid_share is 1e-09", "nothing is held out"});
 }
 
 TEST_F(NetworkTest, ReadsHeldOutFiles) {
@@ -147,9 +149,10 @@ TEST_F(NetworkTest, ReadsHeldOutFiles) {
   SplitNetwork const split = read_chain({.valid = "valid.txt", .test = "", .valid_share = 0, .test_share = 0});
   EXPECT_THAT(split.valid, ElementsAre(HeldOutPair{0, 2}, HeldOutPair{5, 6}));
   EXPECT_TRUE(split.test.empty());
+  EXPECT_EQ(split.network.nodes().size(), 501U);
   std::string const all = fmt::format("{}", fmt::join(notices_, "\n"));
-  EXPECT_THAT(all, testing::HasSubstr("1 edge of the validation split, of 4, are training samples"));
-  EXPECT_THAT(all, testing::HasSubstr("1 edge of the valid split, of 3, are left out"));
+  EXPECT_THAT(all, testing::HasSubstr("1 edge of the validation split, of 3, are training samples"));
+  EXPECT_THAT(all, testing::HasSubstr("left out 1 edge of the valid split, of 3: a node has no edges"));
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(NodesTrainTest, ResumedRunEqualsUninterruptedRun) {
 
 // Edges between members of a community are found, and the metrics do not depend on ranks.
 TEST_F(NodesTrainTest, HeldOutEdgesChooseTheModel) {
-  Settings const held_out{"train.epochs=6", "data.valid_share=0.1", "data.test_share=0.1", "train.validate_every=1"};
+  Settings const held_out{"train.epochs=12", "data.valid_share=0.2", "data.test_share=0.2", "train.validate_every=1"};
   auto const with = [&](std::string const& setting) {
     Settings settings = held_out;
     settings.push_back(setting);
@@ -88,7 +88,7 @@ TEST_F(NodesTrainTest, HeldOutEdgesChooseTheModel) {
   };
   auto const alone = with("run.ranks=1"), three = with("run.ranks=3");
   for (char const* split : {"valid", "test"}) {
-    EXPECT_GT(alone.at(split).at("auc").get<double>(), 0.8) << split;
+    EXPECT_GT(alone.at(split).at("auc").get<double>(), 0.75) << split;
     EXPECT_LT(alone.at(split).at("auc").get<double>(), 1) << split;
     EXPECT_GT(alone.at(split).at("pairs").get<int>(), 20) << split;
     EXPECT_EQ(three.at(split), alone.at(split));

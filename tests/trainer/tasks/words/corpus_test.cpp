@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/words/held_out_text.hpp"
 
 namespace gpups::trainer::corpus_test {
 namespace {
@@ -108,6 +110,36 @@ TEST_F(CorpusTest, RejectsLongWords) {
   expect_error([&] { read("a " + longest + "x a\n"); }, {"text.txt has a word of more than 64 KiB", "check the file"});
   expect_error([&] { read("a " + longest + longest + longest); }, {"more than 64 KiB"});
   expect_error([&] { read(std::string(std::size_t{3} << 20, 'x')); }, {"more than 64 KiB"});
+}
+
+// What stays has no neighbours across a gap, and a pair is of one block and one line.
+TEST(HeldOutText, IsRemovedAsBlocks) {
+  constexpr std::uint32_t kWords = 32'000, kLine = 100;
+  Corpus corpus;
+  for (std::uint32_t i = 0; i < kWords; ++i) corpus.positions.push_back(i % kLine == kLine - 1 ? Corpus::kLineEnd : i);
+  std::vector<std::uint32_t> const whole = corpus.positions;
+  std::vector<HeldOutPair> const pairs = hold_out_blocks(corpus, 0.2, RandomBits(3));
+  EXPECT_NEAR(static_cast<double>(pairs.size()), 0.2 * kWords, 0.05 * kWords);
+  std::set<std::uint32_t> held_out;
+  for (auto const [first, second] : pairs) {
+    EXPECT_LT(first, second);
+    EXPECT_LE(second, first + 5);
+    EXPECT_EQ(first / 32, second / 32);
+    EXPECT_EQ(first / kLine, second / kLine);
+    held_out.insert(first);
+    held_out.insert(second);
+  }
+  for (std::size_t i = 0; i < corpus.positions.size(); ++i) {
+    std::uint32_t const word = corpus.positions[i];
+    if (word == Corpus::kLineEnd) continue;
+    EXPECT_FALSE(held_out.contains(word));
+    if (i > 0 && corpus.positions[i - 1] != Corpus::kLineEnd) {
+      EXPECT_EQ(corpus.positions[i - 1], word - 1);
+    }
+  }
+  corpus.positions = whole;
+  EXPECT_EQ(hold_out_blocks(corpus, 0.2, RandomBits(3)), pairs);
+  EXPECT_TRUE(hold_out_blocks(corpus, 0, RandomBits(3)).empty());
 }
 
 }  // namespace

@@ -181,30 +181,13 @@ TEST_F(WordsTrainTest, ResumedRunEqualsUninterruptedRun) {
 }
 
 TEST_F(WordsTrainTest, RejectsSettingsWithoutEffect) {
-  for (char const* setting : {"model.l2=0.1",
-                              "model.n3=0.1",
-                              "model.loss=softmax",
-                              "model.sampling=shared",
-                              "model.biases=true",
-                              "model.wide=true",
-                              "model.admission_count=2",
-                              "model.top=[8]",
-                              "model.margin=2",
-                              "eval.hits=[1]",
-                              "eval.samples_max=5",
-                              "eval.progressive=true",
-                              "linear.kind=sgd",
-                              "dense.optimizer=sgd",
-                              "data.valid_share=0.1",
-                              "data.test_share=0.1",
-                              "data.split_seed=3",
-                              "data.numeric_columns=3",
-                              "placement.initial=graph",
-                              "train.expire_after=9",
-                              "train.reuse_batches=true",
-                              "run.reader_threads=1",
-                              "data.bad_share_max=0.1",
-                              "eval.words_max=9"}) {
+  for (char const* setting : {"model.n3=0.1",           "model.loss=softmax",       "model.sampling=shared",
+                              "model.biases=true",      "model.wide=true",          "model.admission_count=2",
+                              "model.top=[8]",          "model.margin=2",           "eval.hits=[1]",
+                              "eval.samples_max=5",     "eval.progressive=true",    "linear.kind=sgd",
+                              "dense.optimizer=sgd",    "data.numeric_columns=3",   "placement.initial=graph",
+                              "train.expire_after=9",   "train.reuse_batches=true", "run.reader_threads=1",
+                              "data.bad_share_max=0.1", "eval.words_max=9"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
   expect_error([&] { config({"model.name=complex"}); }, {"data.reader is \"text\"", "use one of skip_gram"});
@@ -228,7 +211,7 @@ TEST_F(WordsTrainTest, HeldOutTextHasAnAuc) {
   }
   EXPECT_LT(alone.at("samples"), run("whole", {"train.epochs=6"}).at("samples"));
   EXPECT_LT(with("optimizer.learning_rate=1e-9").at("test").at("auc").get<double>(), 0.7);
-  expect_error([&] { run("all", {"data.valid_share=1"}); }, {"data.valid_share is 1", "nothing left"});
+  expect_error([&] { run("none", {"data.valid_share=1e-9"}); }, {"data.valid_share holds out nothing", "larger share"});
   folder_.write("questions.txt", "t0w0 t0w1 t0w2 t0w3\n");
   expect_error([&] { config({"data.valid=questions.txt", "data.valid_share=0.1"}); }, {"data.valid has the samples"});
 }
