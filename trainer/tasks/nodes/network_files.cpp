@@ -69,7 +69,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
   }
   GPUPS_REQUIRE(!read.edges.empty() || read.unknown > 0, "{} has no edges (a network needs some): check the file",
                 (std::filesystem::path(config.folder) / names).string());
-  if (read.weighted) notices.push_back("edges have weights");
+  if (trains && read.weighted) notices.push_back("edges have weights");
   times.say("weights of edges", "[\"1\", \"2\"]", notices);
   return read;
 }

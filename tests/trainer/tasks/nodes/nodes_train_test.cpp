@@ -79,7 +79,7 @@ TEST_F(NodesTrainTest, ResumedRunEqualsUninterruptedRun) {
 }
 
 // Edges between members of a community are found, and the metrics do not depend on ranks.
-TEST_F(NodesTrainTest, HeldOutEdgesChooseTheModel) {
+TEST_F(NodesTrainTest, HeldOutEdgesHaveAnAuc) {
   Settings const held_out{"train.epochs=12", "data.valid_share=0.2", "data.test_share=0.2", "train.validate_every=1"};
   auto const with = [&](std::string const& setting) {
     Settings settings = held_out;
