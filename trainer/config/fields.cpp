@@ -107,8 +107,9 @@ std::vector<Field> train_fields() {
       FieldBuilder("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: train.epochs sets it")
           .range(0, kMost53)
           .same_in_trials(),
-      FieldBuilder("train", "batch_size", kTrain<&T::batch_size>,
-                   "samples in a step, over all ranks; 0: chosen by the size of the data, for kinds whose default is 0")
+      FieldBuilder(
+          "train", "batch_size", kTrain<&T::batch_size>,
+          "samples in a step at most, over all ranks; 0: chosen by the size of the data, for kinds whose default is 0")
           .range(0, 1 << 24)
           .fixed_on_resume(),
       FieldBuilder("train", "microbatches", kTrain<&T::microbatches>,

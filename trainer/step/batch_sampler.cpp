@@ -130,14 +130,20 @@ std::int64_t BatchSampler::batch_number(Clock clock) {
   return static_cast<std::int64_t>(batch);
 }
 
+std::uint64_t BatchSampler::first_sample_of(std::uint64_t batch) const {
+  if (!options_.shuffled) return std::min<std::uint64_t>(batch * options_.batch_size, samples_);
+  auto const batches = static_cast<std::uint64_t>(steps_per_epoch_);
+  return batch * (samples_ / batches) + std::min(batch, samples_ % batches);
+}
+
 std::uint32_t BatchSampler::samples(Clock clock) {
-  std::uint64_t const first = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch_size, samples_ - first));
+  auto const batch = static_cast<std::uint64_t>(batch_number(clock));
+  return static_cast<std::uint32_t>(first_sample_of(batch + 1) - first_sample_of(batch));
 }
 
 std::vector<std::uint64_t> BatchSampler::samples_of(Clock clock, std::uint32_t first, std::uint32_t last) {
   std::uint64_t const epoch = options_.same_batches ? 0 : static_cast<std::uint64_t>(number(clock) / steps_per_epoch_);
-  std::uint64_t const begin = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size;
+  std::uint64_t const begin = first_sample_of(static_cast<std::uint64_t>(batch_number(clock)));
   if (options_.placement == nullptr) {
     std::vector<std::uint64_t> mine(last - first);
     if (options_.shuffled) {

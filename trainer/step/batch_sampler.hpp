@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts epochs into global batches and batches into microbatches, and returns the share of one rank.
 //
+// An epoch of n samples has ceil(n / B) batches, whose sizes differ by one at most. So a sample has the same weight in
+// each batch: gradients are means over a batch, and those of a short last batch would move its rows many times as far.
+//
 // The batch of a clock depends on the data, the options and the clock only, so a run needs nothing but its clock to
 // resume. Each epoch cuts the data into new batches, in the order of EpochOrder. With `same_batches`, each epoch uses
 // the batches of the first epoch in a new order. With a placement, a global batch has the same samples as without, in
@@ -76,11 +79,11 @@ struct Batch {
 
 // Options of a BatchSampler; all except `rank` are equal on all ranks.
 struct BatchOptions {
-  std::uint32_t batch_size = 1024;  // samples of a global batch; the last batch of an epoch may have fewer
-  std::uint32_t microbatches = 8;   // V: sample i of a batch of B is in microbatch floor(i * V / B)
+  std::uint32_t batch_size = 1024;  // B: largest number of samples of a global batch
+  std::uint32_t microbatches = 8;   // V: sample i of a batch of b is in microbatch floor(i * V / b)
   std::uint64_t seed = 1;
   std::uint64_t block_samples = 256;  // see EpochOrder
-  bool shuffled = true;               // false: all epochs have the samples in their order
+  bool shuffled = true;  // false: all epochs have the samples in their order, and the last batch may be short
   bool same_batches = false;
   std::shared_ptr<Placement const> placement{};  // of V parts; may be null
   Rank rank{};
@@ -99,10 +102,12 @@ class BatchSampler {
   std::int64_t batch_number(Clock clock);
   // Returns the number of samples in the global batch.
   std::uint32_t samples(Clock clock);
-  // Returns this rank's share. It is empty if the last batch of an epoch is too small for all ranks.
+  // Returns this rank's share. It is empty if the batch is too small for all ranks.
   Batch make(Clock clock);
 
  private:
+  // Returns the place in the epoch's order of the first sample of a batch.
+  std::uint64_t first_sample_of(std::uint64_t batch) const;
   // Returns the samples first .. last - 1 of the clock's global batch.
   std::vector<std::uint64_t> samples_of(Clock clock, std::uint32_t first, std::uint32_t last);
 
