@@ -66,7 +66,7 @@ void BatchRouter::wait_read(Rank home, std::vector<Route> const& routes, std::st
 bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) const {
   return std::any_of(pending.routes.begin(), pending.routes.end(), [=](auto const& route) {
     auto const& [home, owners] = route;
-    auto const is_other = [=](Rank owner) { return owner != home; };
+    auto const is_other = [home_rank = home](Rank owner) { return owner != home_rank; };
     auto const& [before, in_step] = owners[part];
     return std::any_of(before.begin(), before.end(), is_other) || std::any_of(in_step.begin(), in_step.end(), is_other);
   });

@@ -126,7 +126,8 @@ template <Space S>
 void run(Exec<S> ex, CheckRowNumbers const& c) {
   GPUPS_ASSERT(c.bad_rows.size() == c.parts.size());
   for (std::size_t p = 0; p < c.parts.size(); ++p) {
-    auto const& [numbers, limit] = c.parts[p];
+    auto const numbers = c.parts[p].numbers;
+    std::size_t const limit = c.parts[p].limit;
     std::uint32_t const* const all = numbers.data();
     std::uint32_t* const bad_row = c.bad_rows.data() + p;
     *bad_row = kNoRow;

@@ -35,7 +35,7 @@ void run(Exec<S> ex, SkipGram const& g) {
     std::size_t const dim = g.words.columns(), stride = g.words.stride();
     std::uint32_t const first = g.context_offsets[i], end = g.context_offsets[i + 1];
     std::uint32_t const first_word = g.word_offsets[i], words = g.word_offsets[i + 1] - first_word;
-    std::uint32_t const drawn = negatives_of_group(g.negatives, g.drawn, words);
+    std::uint32_t const drawn = negatives_of_group(g.negatives, g.shared_negatives, words);
     float const of_negative = words == 0 ? 0 : static_cast<float>(g.negatives) / static_cast<float>(drawn);
     for (std::uint32_t c = first; c < end; ++c) {
       std::uint32_t const pairs =

@@ -35,7 +35,7 @@ struct SkipGram {
   View<std::uint32_t const> word_offsets;  // (groups + 1): group g has words word_offsets[g] .. word_offsets[g + 1] - 1
   View<std::uint32_t const> context_offsets;  // (groups + 1): the same for contexts
   std::uint32_t negatives;                    // their weight in the loss of a pair
-  std::uint32_t drawn;                        // negatives of a group, at most
+  std::uint32_t shared_negatives;             // of a group, at most
   float l2 = 0;
   MatrixView<float> word_gradients;     // (w or more, dim), with the same stride
   MatrixView<float> context_gradients;  // (c or more, dim), with the same stride
@@ -45,8 +45,9 @@ struct SkipGram {
 };
 
 // Returns the number of negatives of a group: no more than its words weigh.
-constexpr std::uint32_t negatives_of_group(std::uint32_t negatives, std::uint32_t drawn, std::uint32_t words) {
-  return words * negatives < drawn ? words * negatives : drawn;
+constexpr std::uint32_t negatives_of_group(std::uint32_t negatives, std::uint32_t shared_negatives,
+                                           std::uint32_t words) {
+  return words * negatives < shared_negatives ? words * negatives : shared_negatives;
 }
 
 // Returns the number of a group's windows that have its position `position`, of windows first .. end - 1.

@@ -23,7 +23,7 @@ class HostSkipGram {
   void group(std::size_t i) {
     std::uint32_t const first = g_.context_offsets[i], end = g_.context_offsets[i + 1];
     std::uint32_t const first_word = g_.word_offsets[i], words = g_.word_offsets[i + 1] - first_word;
-    std::uint32_t const drawn = negatives_of_group(g_.negatives, g_.drawn, words);
+    std::uint32_t const drawn = negatives_of_group(g_.negatives, g_.shared_negatives, words);
     begin_context_gradients(i, end - drawn);
     float const of_negative = words == 0 ? 0 : static_cast<float>(g_.negatives) / static_cast<float>(drawn);
     double loss = 0;

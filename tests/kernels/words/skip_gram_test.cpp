@@ -15,7 +15,7 @@ namespace {
 
 using namespace kernels;
 
-constexpr std::uint32_t kNegatives = 5, kDrawn = 12;
+constexpr std::uint32_t kNegatives = 5, kSharedNegatives = 12;
 constexpr float kUnset = 77, kL2 = 0.03F;
 
 std::vector<double> row_of(Matrix<float> const& matrix, std::size_t i) {
@@ -43,7 +43,7 @@ struct Problem {
         windows.push_back({own - std::min(own, reach), own, std::min(own + reach + 1, positions)});
       }
       auto const group_words = static_cast<std::uint32_t>(word_rows.size()) - word_offsets.back();
-      for (std::uint32_t c = 0; c < positions + std::min(kDrawn, kNegatives * group_words); ++c) {
+      for (std::uint32_t c = 0; c < positions + std::min(kSharedNegatives, kNegatives * group_words); ++c) {
         context_rows.push_back(static_cast<std::uint32_t>(random() % contexts.rows()));
       }
       word_offsets.push_back(static_cast<std::uint32_t>(word_rows.size()));
@@ -66,7 +66,7 @@ struct Problem {
                        .word_offsets = View<std::uint32_t const>(word_offsets),
                        .context_offsets = View<std::uint32_t const>(context_offsets),
                        .negatives = kNegatives,
-                       .drawn = kDrawn,
+                       .shared_negatives = kSharedNegatives,
                        .l2 = l2,
                        .word_gradients = word_gradients,
                        .context_gradients = context_gradients,
@@ -92,7 +92,7 @@ struct Oracle {
     for (std::size_t g = 0; g < losses.size(); ++g) {
       std::uint32_t const first = p.context_offsets[g], end = p.context_offsets[g + 1];
       std::uint32_t const words = p.word_offsets[g + 1] - p.word_offsets[g];
-      std::uint32_t const drawn = std::min(kDrawn, kNegatives * words);
+      std::uint32_t const drawn = std::min(kSharedNegatives, kNegatives * words);
       for (std::uint32_t w = p.word_offsets[g]; w < p.word_offsets[g + 1]; ++w) {
         ContextWindow const window = p.windows[w];
         double of_word = 0;
@@ -203,7 +203,7 @@ TEST(SkipGram, NanGivesLargeLossInItsGroupOnly) {
     EXPECT_GE(p.losses[1], std::int64_t{1} << 40) << dim;
     EXPECT_LT(p.losses[2], std::int64_t{1000} << 30) << dim;
     EXPECT_LT(without.losses[1], std::int64_t{1000} << 30) << dim;
-    std::uint32_t const drawn = std::min(kDrawn, kNegatives * (p.word_offsets[2] - p.word_offsets[1]));
+    std::uint32_t const drawn = std::min(kSharedNegatives, kNegatives * (p.word_offsets[2] - p.word_offsets[1]));
     EXPECT_TRUE(std::isnan(p.context_gradients.row(p.context_offsets[2] - drawn)[dim - 1])) << dim;
   }
 }

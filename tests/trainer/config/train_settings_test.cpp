@@ -173,12 +173,17 @@ TEST_F(TrainTest, ReportSettingsChangeTheNumberOfReports) {
 }
 
 // The graph has 120 entities.
-TEST_F(TrainTest, MoreNegativesThanEntitiesAreAnError) {
-  test::expect_error(
-      [&] {
-        run("many", {"train.steps=1", "model.negatives=121"});
-      },
-      {"model.negatives is 121", "120 entities", "set at most 120"});
+TEST_F(TrainTest, MoreNegativesThanEntitiesAreAllEntities) {
+  for (std::string const sampling : {"triple", "shared"}) {
+    auto const hash = [&](std::string const& negatives) {
+      return run(sampling + negatives, {"train.steps=9", "model.sampling=" + sampling, "model.negatives=" + negatives})
+          .at("table_hash");
+    };
+    auto const of_all = hash("120");
+    EXPECT_EQ(hash("121"), of_all) << sampling;
+    EXPECT_EQ(hash("5000"), of_all) << sampling;
+    EXPECT_NE(hash("119"), of_all) << sampling;
+  }
 }
 
 // A run that ends with an error leaves the last checkpoint that was saved.

@@ -64,8 +64,8 @@ QuerySet::QuerySet(Dataset const& data) {
   }
   auto const order = [](Triple const& fact) { return std::tie(fact.subject, fact.relation, fact.object); };
   std::ranges::sort(facts, {}, order);
-  auto const repeated = std::ranges::unique(facts, {}, order);
-  facts.erase(repeated.begin(), repeated.end());
+  auto const are_equal = [&](Triple const& a, Triple const& b) { return order(a) == order(b); };
+  facts.erase(std::unique(facts.begin(), facts.end(), are_equal), facts.end());
   answers_.reserve(facts.size());
   for (Triple const& fact : facts) {
     Query const query{fact.subject, fact.relation};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/graph/graph_kind.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -163,8 +165,14 @@ void set_graph_defaults(Config& config, std::set<std::string> const& given) {
 namespace fs = std::filesystem;
 
 std::unique_ptr<GraphData const> read_graph(Config const& config) {
-  bool const by_query = config.settings<GraphSettings>().sampling == "kvsall";
-  return std::make_unique<GraphData>(read_dataset(config.data), by_query);
+  Dataset data = read_dataset(config.data);
+  std::size_t const entities = data.entities.size();
+  GraphSettings const& of = graph(config);
+  if (!takes_all(of.sampling) && static_cast<std::size_t>(of.negatives) > entities) {
+    data.notices.push_back(fmt::format("model.negatives is {}, but there are {}: all of them are negatives",
+                                       of.negatives, with_count(entities, "entity")));
+  }
+  return std::make_unique<GraphData>(std::move(data), of.sampling == "kvsall");
 }
 
 // Creates rows, with their initial values, for the keys from number `seen` on, which have none.

@@ -43,14 +43,11 @@ Vocabulary vocabulary(Dataset const& data, bool reciprocal, Placement const* pla
   return all;
 }
 
-// Throws Error if the configuration asks for more negatives than there are entities.
-GraphModelOptions checked_model_options(Config const& config, std::int64_t schedule_steps, Dataset const& data) {
-  bool const draws = !takes_all(config.settings<GraphSettings>().sampling);
-  std::size_t const entities = data.entities.size();
-  GPUPS_REQUIRE(!draws || static_cast<std::size_t>(config.settings<GraphSettings>().negatives) <= entities,
-                "model.negatives is {}, but there are {} entities (negatives would repeat): set at most {}",
-                config.settings<GraphSettings>().negatives, entities, entities);
-  return graph_model_options(config, schedule_steps);
+// Returns the options of a model of this graph: there are no more negatives than entities.
+GraphModelOptions options_for(Dataset const& data, Config const& config, std::int64_t schedule_steps) {
+  GraphModelOptions options = graph_model_options(config, schedule_steps);
+  options.negatives = static_cast<std::uint32_t>(std::min<std::size_t>(options.negatives, data.entities.size()));
+  return options;
 }
 
 class GraphStep : public TaskStep {
@@ -79,7 +76,7 @@ class GraphTask : public Task {
         queries_(data.queries()),
         seed_(static_cast<std::uint64_t>(config.train.seed)),
         reciprocal_(config.settings<GraphSettings>().reciprocal),
-        model_(make_graph_model(checked_model_options(config, context.schedule_steps, data_),
+        model_(make_graph_model(options_for(data_, config, context.schedule_steps),
                                 vocabulary(data_, reciprocal_, context.placement.get()))),
         options_(evaluate_options(config)) {}
 
@@ -155,7 +152,7 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   std::size_t const copies = queries_ ? 1 : of_relation;  // of a sample, in a batch
   std::size_t const entities = data.entities.size(), relations = of_relation * data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
-  auto const model = make_graph_model(checked_model_options(config, 1, data),
+  auto const model = make_graph_model(options_for(data, config, 1),
                                       vocabulary(data, config.settings<GraphSettings>().reciprocal, nullptr));
   auto const tables = model->tables();
   GraphModel::Sizes const sizes = model->sizes_of(copies * step.samples, step.microbatches);

@@ -42,7 +42,10 @@ std::vector<double> negative_weights(std::span<double const> counts) {
 }  // namespace
 
 GroupMaker::GroupMaker(std::span<Key const> keys, std::span<double const> counts, SkipGramOptions const& options)
-    : keys_(keys), draw_(negative_weights(counts)), negatives_(options.negatives), drawn_(options.shared_negatives) {}
+    : keys_(keys),
+      draw_(negative_weights(counts)),
+      negatives_(options.negatives),
+      shared_negatives_(options.shared_negatives) {}
 
 void GroupMaker::add(std::span<ListedWord const> listed, std::size_t begin, std::size_t end,
                      RandomBits const& of_negatives, SkipGramGroups& groups) const {
@@ -80,7 +83,7 @@ void GroupMaker::add(std::span<ListedWord const> listed, std::size_t begin, std:
     groups.contexts.push_back(keys_[listed[i].word]);
   }
   auto const words = static_cast<std::uint32_t>(groups.words.size() - words_before);
-  std::uint32_t const drawn = kernels::negatives_of_group(negatives_, drawn_, words);
+  std::uint32_t const drawn = kernels::negatives_of_group(negatives_, shared_negatives_, words);
   for (std::uint32_t k = 0; k < drawn; ++k) groups.contexts.push_back(keys_[draw_(of_negatives(k))]);
   groups.word_offsets.push_back(static_cast<std::uint32_t>(groups.words.size()));
   groups.context_offsets.push_back(static_cast<std::uint32_t>(groups.contexts.size()));

@@ -81,7 +81,7 @@ class GroupMaker {
  private:
   std::span<Key const> keys_;
   AliasTable draw_;
-  std::uint32_t negatives_, drawn_;
+  std::uint32_t negatives_, shared_negatives_;
 };
 
 }  // namespace gpups::trainer

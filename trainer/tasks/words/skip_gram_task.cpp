@@ -63,7 +63,7 @@ class SkipGramStep : public TaskStep {
                                 .word_offsets = word_offsets_,
                                 .context_offsets = context_offsets_,
                                 .negatives = options_.negatives,
-                                .drawn = options_.shared_negatives,
+                                .shared_negatives = options_.shared_negatives,
                                 .l2 = options_.l2,
                                 .word_gradients = of_words,
                                 .context_gradients = of_contexts,
