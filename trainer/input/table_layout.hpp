@@ -64,6 +64,8 @@ class SameColumns {
  public:
   // Throws Error if the layout of a file contradicts that of the first one.
   void check(TableLayout const& layout, std::string_view path);
+  // Returns the layout of the first file. REQUIRES: a file was checked.
+  TableLayout const& first() const { return first_; }
 
  private:
   std::string first_path_{};

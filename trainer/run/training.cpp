@@ -97,9 +97,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.print(data_.summary());
     if (end_ < config_.task.kind->least_steps(config_) && config_.train.steps == 0) {
       progress_.print(fmt::format(
-          "only {} in all, with batches of {} (a model hardly learns in so few): lower train.batch_size, or raise "
-          "train.epochs",
-          with_count(static_cast<std::uint64_t>(end_), "step"), config_.train.batch_size));
+          "only {} in all, with batches of {} (a model hardly learns in so few): raise train.epochs, or lower "
+          "train.batch_size{}",
+          with_count(static_cast<std::uint64_t>(end_), "step"), config_.train.batch_size,
+          config_.optimizer.kind == "sgd" ? " and, with it, optimizer.learning_rate" : ""));
     }
     if (placement == nullptr) return;
     progress_.print(fmt::format(
@@ -210,6 +211,15 @@ void Training::wait_train() {
   store().wait_applied();
   watch_.stop();
   if (trace_) trace_->finish();
+  say_if_diverged();
+}
+
+void Training::say_if_diverged() {
+  if (first_loss_ <= 0 || !state_.loss || *state_.loss < 2 * first_loss_) return;
+  progress_.print(
+      fmt::format("the loss is {:.4g}, and was {:.4g} in the first step (the model diverged): lower "
+                  "optimizer.learning_rate",
+                  *state_.loss, first_loss_));
 }
 
 // Returns the next step at which no batch may be prepared: the end, or the end of an epoch if rows expire.
@@ -246,6 +256,7 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   state_.clock = steps;
   since_report_.loss += loss;
   since_report_.samples += static_cast<std::int64_t>(samples);
+  if (steps == 1) first_loss_ = since_report_.loss_mean();
   bool const last = steps == end_, epoch_ended = steps % steps_per_epoch_ == 0;
   if (steps % config_.run.report_every == 0 || epoch_ended || last) wait_report();
   double const pace = watch_.seconds() / static_cast<double>(std::max<std::int64_t>(steps - first_step_, 1));

@@ -49,6 +49,7 @@ class Training {
   bool wait_train_until(StepRunner& stepper, Clock end);
   // Collective work between steps.
   void wait_report();
+  void say_if_diverged();
   // Returns the memory of this rank: of the store and the data, which is allocated, and of steps.
   MemoryPlan memory_plan(Device device);
   void wait_progressive();
@@ -85,6 +86,7 @@ class Training {
   StageTimes stages_;
 
   IntervalStats since_report_;
+  double first_loss_ = 0;        // the mean of the first step, on this rank; 0 if another run had it
   double seconds_before_ = 0;    // training time before the resume
   double seconds_of_process_;    // time of this process before the constructor
   double seconds_reported_ = 0;  // training time at the last report

@@ -186,6 +186,16 @@ TEST_F(TrainTest, MoreNegativesThanEntitiesAreAllEntities) {
   }
 }
 
+TEST_F(TrainTest, SaysThatAModelDiverged) {
+  auto const says = [&](std::string const& name, std::string const& rate) {
+    testing::internal::CaptureStderr();
+    run(name, {"train.epochs=3", "optimizer.learning_rate=" + rate});
+    return testing::internal::GetCapturedStderr().find("the model diverged") != std::string::npos;
+  };
+  EXPECT_TRUE(says("diverged", "1000"));
+  EXPECT_FALSE(says("learned", "0.1"));
+}
+
 // A run that ends with an error leaves the last checkpoint that was saved.
 TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -16,6 +17,20 @@
 #include "trainer/tasks/ratings/rating_predictor.hpp"
 
 namespace gpups::trainer {
+
+RatingData::RatingData(RatingSet set) : set_(std::move(set)), digest_(set_.digest()) {
+  auto const [low, high] = std::ranges::minmax(set_.train, {}, &Rating::value);
+  double const largest = std::max(std::fabs(double{low.value}), std::fabs(double{high.value}));
+  if (low.value == high.value) {
+    set_.notices.push_back(fmt::format(
+        "all ratings of the training are {} (there is nothing to learn): check the column of the ratings", low.value));
+  } else if (double{high.value} - double{low.value} < largest * 0x1p-14) {
+    set_.notices.push_back(
+        fmt::format("the ratings are from {} to {} (they are kept in 32 bits, which have seven digits): subtract a "
+                    "constant from them",
+                    low.value, high.value));
+  }
+}
 
 std::string RatingData::summary() const {
   return fmt::format("{}, {}; {} for training, {} for validation, {} for the test", with_count(set_.known_rows, "row"),
@@ -156,7 +171,7 @@ RatingTask::RatingTask(RatingSet const& set, Config const& config, std::int64_t 
     : set_(set),
       config_(config),
       schedule_steps_(schedule_steps),
-      scale_(scale_of(set.train, config.settings<RatingSettings>().biases)) {}
+      scale_(scale_of(set.train, config.settings<RatingSettings>().biases, set.columns_of_files)) {}
 
 std::vector<TableOptions> RatingTask::tables() const {
   auto tables = factor_tables(config_, set_.known_rows, set_.known_columns, schedule_steps_);

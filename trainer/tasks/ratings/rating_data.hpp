@@ -15,7 +15,8 @@ namespace gpups::trainer {
 // A set of ratings as Data.
 class RatingData : public Data {
  public:
-  explicit RatingData(RatingSet set) : set_(std::move(set)), digest_(set_.digest()) {}
+  // Adds a notice if the ratings are all equal, or differ in few of the digits that they have in 32 bits.
+  explicit RatingData(RatingSet set);
 
   RatingSet const& set() const { return set_; }
 

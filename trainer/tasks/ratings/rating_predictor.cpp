@@ -20,9 +20,9 @@ constexpr char kScaleBlob[] = "gpu_train/rating_scale";
 
 }  // namespace
 
-RatingScale scale_of(std::span<Rating const> ratings, bool biases) {
+RatingScale scale_of(std::span<Rating const> ratings, bool biases, FileColumns const& columns) {
   double sum = 0, squares = 0;
-  RatingScale scale{.lowest = ratings[0].value, .highest = ratings[0].value};
+  RatingScale scale{.lowest = ratings[0].value, .highest = ratings[0].value, .columns = columns};
   for (Rating const& rating : ratings) {
     sum += rating.value;
     scale.lowest = std::min(scale.lowest, rating.value);
@@ -56,20 +56,28 @@ RatingScale rating_scale(std::span<Blob const> blobs) {
       "give the folder of a run on ratings");
 }
 
+RatingSums::RatingSums(double largest, double unit) : unit_(unit) {
+  int exponent = 0;
+  std::frexp(largest, &exponent);  // largest < 2^exponent
+  scale_ = std::ldexp(1.0, 16 - exponent);
+}
+
 void RatingSums::add(double error) {
+  double const scaled = std::fabs(error) * scale_;
   ++ratings_;
-  squares_.add(error * error);
-  distances_.add(std::fabs(error));
+  squares_.add(scaled * scaled);
+  distances_.add(scaled);
 }
 
 Metrics RatingSums::wait_metrics(Store& store) const {
   std::int64_t sums[] = {ratings_, squares_.whole, squares_.rest, distances_.whole, distances_.rest};
   store.wait_allreduce(sums);
   auto const ratings = static_cast<double>(sums[0]);
-  double const mse = ExactSum{sums[1], sums[2]}.total() / ratings, mae = ExactSum{sums[3], sums[4]}.total() / ratings;
+  double const mse = ExactSum{sums[1], sums[2]}.total() / ratings / scale_ / scale_,
+               mae = ExactSum{sums[3], sums[4]}.total() / ratings / scale_;
   return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},
           .text = fmt::format("mse {:.4g}  rmse {:.4g}  mae {:.4g}", mse, std::sqrt(mse), mae),
-          .quality = 1 / (1 + mse)};  // positive, and larger for smaller errors
+          .quality = 1 / (1 + mse / unit_ / unit_)};  // positive, and larger for smaller errors
 }
 
 namespace {
@@ -79,6 +87,16 @@ Matrix<float> zero_matrix(Stream& stream, std::size_t rows, std::size_t columns)
   View<float> const all = matrix.view().flat();
   memory::fill_bytes(stream, all.data(), 0, all.bytes());
   return matrix;
+}
+
+// Returns a bound of the errors of predictions, which are limited to the range of training ratings.
+double largest_error(RatingScale const& scale, std::span<Rating const> ratings) {
+  double lowest = scale.lowest, highest = scale.highest;
+  for (Rating const& rating : ratings) {
+    lowest = std::min<double>(lowest, rating.value);
+    highest = std::max<double>(highest, rating.value);
+  }
+  return highest - lowest;
 }
 
 }  // namespace
@@ -155,7 +173,7 @@ RatingSums wait_predict(Stream& stream, Store& store, Config const& config, Rati
                         RatingSet const& set, std::span<Rating const> ratings) {
   constexpr std::size_t kAtOnce = RatingPredictor::kAtOnce;
   RatingPredictor predictor(stream, store, config, scale);
-  RatingSums sums;
+  RatingSums sums(largest_error(scale, ratings), scale.deviation);
   auto const ranks = static_cast<std::size_t>(store.ranks());
   LongLoop progress("evaluating", static_cast<double>(ratings.size()), number(store.rank()) != 0);
   for (std::size_t b = number(store.rank()); b * kAtOnce < ratings.size(); b += ranks) {

@@ -20,11 +20,12 @@ namespace gpups::trainer {
 struct RatingScale {
   float mean = 0, deviation = 1;
   float lowest = 0, highest = 0;  // a prediction is not below `lowest` and not above `highest`
+  FileColumns columns{};          // of the training files
 };
 
 // biases: the deviation is that from the mean, else that from 0. It is 1 if ratings have none. REQUIRES: ratings is not
 // empty.
-RatingScale scale_of(std::span<Rating const> ratings, bool biases);
+RatingScale scale_of(std::span<Rating const> ratings, bool biases, FileColumns const& columns = {});
 
 Blob to_blob(RatingScale const& scale);
 // Returns the scale of a checkpoint's blobs. Throws Error if it is missing.
@@ -32,15 +33,21 @@ RatingScale rating_scale(std::span<Blob const> blobs);
 
 // Error metrics of predicted ratings over all ranks.
 
-// Sums of the errors of this rank's predictions.
+// Sums of the errors of this rank's predictions. They are exact to 2^-31 of the largest error, whatever the unit of the
+// ratings.
 class RatingSums {
  public:
+  // largest: no error is larger; equal on all ranks. unit: of errors for the quality, as RatingScale::deviation.
+  RatingSums(double largest, double unit);
+
   // Adds one rating. error: the prediction minus the rating.
   void add(double error);
   // Returns the metrics over all ranks. REQUIRES: at least one rating on all ranks together. Blocks. Collective.
   Metrics wait_metrics(Store& store) const;
 
  private:
+  double scale_;  // a power of two; |error| * scale_ <= 2^16
+  double unit_;
   std::int64_t ratings_ = 0;
   ExactSum squares_, distances_;
 };

@@ -118,6 +118,7 @@ RatingSet read_ratings(DataConfig const& config) {
                 config.train);
 
   set.train = numbered(train, set);
+  set.columns_of_files = file_columns(same.first());
   set.known_rows = set.rows.size();
   set.known_columns = set.columns.size();
   set.valid = numbered(valid, set);

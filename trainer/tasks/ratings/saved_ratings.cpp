@@ -36,7 +36,7 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
   };
   TableSettings settings = saved_.config.data.table;
   if (settings.columns.size() > 2) settings.columns.resize(2);  // of the two ids, without the rating
-  read_rating_pairs(file, settings, notices, [&](RatingLine const& pair) {
+  read_rating_pairs(file, settings, scale_.columns, notices, [&](RatingLine const& pair) {
     rows.push_back(Key{pair.row});
     columns.push_back(Key{pair.column});
     if (rows.size() == RatingPredictor::kAtOnce) predict_read();

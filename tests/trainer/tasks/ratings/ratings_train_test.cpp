@@ -199,6 +199,71 @@ TEST_F(RatingsTrainTest, PredictsFromTheColumnsOfTheRun) {
   EXPECT_GT(predictions[1], 4);
 }
 
+// The metrics of the test split are those of the predictions, whatever the unit of the ratings.
+TEST_F(RatingsTrainTest, MetricsDoNotDependOnTheUnit) {
+  for (double const unit : {1e-9, 1.0, 1e9, 1e30}) {
+    std::string train, test, pairs;
+    std::vector<double> ratings;
+    for (int i = 0; i < 400; ++i) {
+      double const rating = unit * (i % 7 + 1);
+      bool const held_out = i % 5 == 0;
+      (held_out ? test : train) += fmt::format("{} {} {:.9g}\n", i / 20, i % 20, rating);
+      if (!held_out) continue;
+      pairs += fmt::format("{} {}\n", i / 20, i % 20);
+      ratings.push_back(double{static_cast<float>(rating)});
+    }
+    folder_.write("ratings.txt", train);
+    folder_.write("test.txt", test);
+    std::string const name = fmt::format("run{}", unit);
+    auto const summary = run(name, {"train.epochs=2", "data.test=test.txt", "data.valid_share=0"});
+    std::vector<float> predictions;
+    std::vector<std::string> notices;
+    predict_run(folder_.path() / name, {}, folder_.write("pairs.txt", pairs), notices,
+                [&](std::span<float const> some) { predictions.insert(predictions.end(), some.begin(), some.end()); });
+    double squares = 0, distances = 0;
+    for (std::size_t i = 0; i < ratings.size(); ++i) {
+      double const error = predictions[i] - ratings[i];
+      squares += error * error / ratings.size();
+      distances += std::fabs(error) / ratings.size();
+    }
+    EXPECT_NEAR(summary.at("test").at("mse").get<double>() / squares, 1, 1e-6) << unit;
+    EXPECT_NEAR(summary.at("test").at("mae").get<double>() / distances, 1, 1e-6) << unit;
+  }
+}
+
+// Without its heading, a file whose columns were found by their names would be read the other way round.
+TEST_F(RatingsTrainTest, PredictsNoFileWhoseIdsWouldBeExchanged) {
+  std::string text = "movieId,userId,rating\n", without;
+  for (int i = 0; i < 100; ++i) text += fmt::format("{},{},{}\n", i % 10, i / 10, 1 + i % 5);
+  folder_.write("ratings.txt", text);
+  run("named", {"train.epochs=1"});
+  folder_.write("ratings.txt", text.substr(text.find('\n') + 1));
+  run("unnamed", {"train.epochs=1"});
+  std::vector<std::string> notices;
+  auto const predict = [&](std::string const& name, std::string const& pairs) {
+    predict_run(folder_.path() / name, {}, folder_.write("pairs.csv", pairs), notices, [](auto) {});
+  };
+  predict("named", "movieId,userId\n1,2\n");
+  predict("named", "userId,movieId\n1,2\n");
+  predict("unnamed", "1,2\n");
+  predict("unnamed", "userId,movieId\n1,2\n");
+  expect_error([&] { predict("named", "1,2\n"); }, {"has no heading", "the column ids before the row ids"});
+  expect_error([&] { predict("unnamed", "movieId,userId\n1,2\n"); }, {"has a heading", "have none"});
+}
+
+TEST_F(RatingsTrainTest, SaysThatRatingsAreEqualOrHaveFewDigits) {
+  auto const notices_of = [&](double first, double step) {
+    std::string text;
+    for (int i = 0; i < 30; ++i) text += fmt::format("{} {} {:.3f}\n", i / 6, i % 6, first + step * (i % 3));
+    folder_.write("ratings.txt", text);
+    return read_data(config({}))->notices();
+  };
+  EXPECT_THAT(notices_of(3, 0), testing::Contains(testing::HasSubstr("there is nothing to learn")));
+  EXPECT_THAT(notices_of(1e6, 1), testing::Contains(testing::HasSubstr("subtract a constant")));
+  EXPECT_THAT(notices_of(1e5, 100), testing::Not(testing::Contains(testing::HasSubstr("constant"))));
+  EXPECT_THAT(notices_of(0, 1), testing::Not(testing::Contains(testing::HasSubstr("ratings"))));
+}
+
 TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=1e5", "train.epochs=1000"};
   expect_error([&] { run("run", diverging); }, {"in table '"});
