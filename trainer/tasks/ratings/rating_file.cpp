@@ -55,9 +55,9 @@ std::string_view read_rating(std::vector<std::string_view> const& fields, Rating
                                                : "has a rating with a comma (a number has a decimal point)";
 }
 
-// Whether a field is a time, in seconds or with signs between its numbers, or 0, which stands for none.
+// Whether a field is a time, in seconds or with signs between its numbers.
 bool is_like_time(std::string_view field) {
-  if (field.empty() || field == "0" || field.find_first_of(":-/") != field.npos) return true;
+  if (field.find_first_of(":-/") != field.npos) return true;
   auto const number = finite_number(field);
   return number && is_time(*number);
 }
@@ -65,14 +65,18 @@ bool is_like_time(std::string_view field) {
 // Adds a notice if the fourth column, which is skipped, has no times: "5,7,3,5" may be a rating of 3.5.
 void say_fourth_column(std::vector<std::vector<std::string>> const& rows, std::string_view path,
                        std::vector<std::string>& notices) {
-  std::size_t found = 0;
+  std::size_t times = 0, others = 0;
   std::vector<std::string> const* shown = nullptr;
   for (auto const& row : rows) {
-    if (row.size() < 4 || is_like_time(row[3])) continue;
-    ++found;
+    if (row.size() < 4 || row[3].empty() || row[3] == "0") continue;  // of a time, 0 stands for none
+    if (is_like_time(row[3])) {
+      ++times;
+      continue;
+    }
+    ++others;
     if (shown == nullptr) shown = &row;
   }
-  if (2 * found <= rows.size()) return;
+  if (others <= times) return;
   notices.push_back(fmt::format(
       "the fourth column of {} is not read, as '{}' after the rating '{}' (numbers have a decimal point, not a "
       "comma): if it is no part of a rating, data.columns = [\"1\", \"2\", \"3\"] reads it without this "

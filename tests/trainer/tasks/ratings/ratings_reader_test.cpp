@@ -73,7 +73,7 @@ TEST_F(RatingFile, TimesAreWholeInTheFile) {
 }
 
 TEST_F(RatingFile, SaysThatTheFourthColumnIsNotRead) {
-  for (char const* text : {"9,5,3,5\n9,6,4,0\n8,5,2,5\n", "9,5,4,000\n8,5,3,000\n"}) {
+  for (char const* text : {"9,5,4,0\n9,6,4,0\n8,5,2,5\n", "9,5,4,000\n8,5,3,000\n"}) {
     read(text);
     ASSERT_EQ(notices_.size(), 2U);
     EXPECT_NE(notices_[1].find("the fourth column of "), std::string::npos) << notices_[1];
