@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/input/table_notation.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kFirstRows = 1000;
-constexpr std::size_t kShownBytes = 80;
 
 constexpr std::string_view kBlanks = " \t";
 
@@ -191,20 +191,6 @@ std::vector<std::size_t> sizes_of(Division const& division) {
   return sizes;
 }
 
-// Throws Error if most lines are N-Triples: their final '.' would be part of a name.
-void require_no_n_triples(std::span<std::string_view const> lines, std::string_view path) {
-  auto const found = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
-    line = trimmed(line);
-    return (line.starts_with('<') || line.starts_with("_:")) &&
-           (line.ends_with(" .") || line.ends_with("\t.") || line.ends_with(">.") || line.ends_with("\"."));
-  });
-  GPUPS_REQUIRE(2 * found <= std::ssize(lines),
-                "{} has lines of N-Triples, such as '{}' (their last '.' would be part of a name): write subject, "
-                "relation and object between tabs, for example with sed -E "
-                "'s/^(\\S+)\\s+(\\S+)\\s+(.*\\S)\\s*\\.\\s*$/\\1\\t\\2\\t\\3/'",
-                path, lines.front().substr(0, kShownBytes));
-}
-
 // Whether a text has a separator between other characters; "http://" has none.
 bool has_within(std::string_view text, std::string_view separator) {
   std::size_t const at = text.find(separator);
@@ -212,7 +198,8 @@ bool has_within(std::string_view text, std::string_view separator) {
 }
 
 // Throws Error if two separators divide most lines: "user:item,item", or, where lines are lists, "user item,item".
-void require_one_separator(Division const& best, TableKind const& kind, bool lists, std::string_view path) {
+void require_one_separator(Division const& best, std::span<std::string_view const> lines, TableKind const& kind,
+                           bool lists, std::string_view path) {
   if (least_of(kind) != 2 || kind.columns.front().is_number) return;
   for (std::string_view const other : {":", ",", ";", "|"}) {
     if (best.separator.text == other || best.separator.text == "::") continue;
@@ -227,10 +214,19 @@ void require_one_separator(Division const& best, TableKind const& kind, bool lis
       if (shown == nullptr && (later || has_within(row.front(), other))) shown = &row;
     }
     bool const two = 2 * in_first > all || 2 * in_list > all;
-    GPUPS_REQUIRE(!two,
-                  "{} has '{}' within names of lines that are {}, as in '{}' (it may separate names too, and one "
-                  "separator is read): write one separator, or set data.separator to \"{}\" if names have '{}'",
-                  path, other, best.separator.adjective, fmt::join(*shown, "' and '"), best.separator.name, other);
+    if (!two) continue;
+    // "user,item,2020-01-01 10:00:00" is divided by its commas.
+    Separator const by_other = separator_of(other);
+    Division const division = division_by(by_other, lines, kind, true);
+    GPUPS_REQUIRE(division.fields <= best.fields || division.rows.size() < lines.size(),
+                  "{} has '{}' within names of lines that are {}, as in '{}' (either may separate them): set "
+                  "data.separator to \"{}\", or to \"{}\" if names have '{}'",
+                  path, other, best.separator.adjective, fmt::join(*shown, "' and '"), by_other.name,
+                  best.separator.name, other);
+    throw Error(
+        fmt::format("{} has '{}' within names of lines that are {}, as in '{}' (it may separate names too, and one "
+                    "separator is read): write one separator, or set data.separator to \"{}\" if names have '{}'",
+                    path, other, best.separator.adjective, fmt::join(*shown, "' and '"), best.separator.name, other));
   }
 }
 
@@ -241,6 +237,7 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
   require_no_n_triples(lines, path);
   bool const any_columns = !settings.columns.empty();
   if (settings.separator != "auto") return division_by(separator_of(settings.separator), lines, kind, any_columns);
+  if (least_of(kind) == 2 && !kind.columns.front().is_number) require_no_attributes(lines, path);
   TableKind rows = kind;
   rows.takes_rest = kind.takes_rest && !any_columns;
   std::optional<Division> best, by_tab;
@@ -265,7 +262,8 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
                   "data.separator to \"tab\", or to \"blanks\" if names have none",
                   path);
   }
-  require_one_separator(*best, kind, rows.takes_rest, path);
+  require_one_separator(*best, lines, kind, rows.takes_rest, path);
+  best->notice = require_plain_names(*best, lines, kind, rows.takes_rest, path);
   return std::move(*best);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <sstream>
 
 #include "trainer/input/table_division.hpp"
@@ -80,6 +81,51 @@ void FirstRow::say(std::string_view path, std::vector<std::string>& notices) con
   if (!alone_ || is_like_others || others_ < kOthersMin) return;
   notices.push_back(
       heading_notice(path, counts_ ? "it has the numbers of the columns" : "no other has a name of it", first_));
+}
+
+namespace {
+
+bool read_whole(std::string_view text, std::uint64_t& number) {
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && stop == text.data() + text.size();
+}
+
+}  // namespace
+
+void SizeRow::begin(std::span<std::string_view const> fields) {
+  sizes_.resize(fields.size());
+  may_be_ = fields.size() == 2 || fields.size() == 3;
+  for (std::size_t i = 0; i < fields.size() && may_be_; ++i) may_be_ = read_whole(fields[i], sizes_[i]);
+}
+
+void SizeRow::add(std::span<std::string_view const> fields) {
+  if (!may_be_) return;
+  if (sizes_.empty()) {
+    begin(fields);
+    return;
+  }
+  longer_ = longer_ || fields.size() > sizes_.size();
+  if (!within_) return;
+  auto const is_above = [](std::string_view id, std::uint64_t size) {
+    std::uint64_t number = 0;
+    return read_whole(id, number) && number > size;  // other ids are names
+  };
+  bool const one_size = sizes_.size() == 2;
+  within_ = !is_above(fields[0], sizes_[0]);
+  if (!one_size || kind_.is_square) within_ = within_ && !is_above(fields[1], sizes_[one_size ? 0 : 1]);
+  may_be_ = within_ || !kind_.is_square || !one_size;  // an edge to the node of that number is as likely
+}
+
+void SizeRow::say(std::string_view path, std::uint64_t lines, std::vector<std::string>& notices) const {
+  constexpr std::uint64_t kBelowMin = 3;  // of fewer lines, an id or a rating often has the number
+  if (!may_be_ || sizes_.empty() || lines <= kBelowMin) return;
+  std::uint64_t const below = lines - 1;
+  bool const counts_lists = kind_.takes_rest && longer_ && sizes_.front() == below;
+  if ((sizes_.back() != below && !counts_lists) || (!within_ && below <= kOthersMin)) return;
+  notices.push_back(
+      fmt::format("the first line of {}, '{}', has the number of the lines below it (it may be the sizes of the data, "
+                  "and is read as data). data.heading = \"yes\" skips it, and \"no\" reads it without this notice",
+                  path, fmt::join(sizes_, " ")));
 }
 
 UsualHeading::UsualHeading(TableKind const& kind) {

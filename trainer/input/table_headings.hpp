@@ -44,6 +44,27 @@ class FirstRow {
   std::uint64_t alike_ = 0;            // other rows with names of the same shapes
 };
 
+// Finds out whether the first row of a file may be its sizes, such as the numbers of rows, columns and samples: the
+// last is that of the lines below it. Takes a few comparisons for each row if the first one has whole numbers only.
+class SizeRow {
+ public:
+  explicit SizeRow(TableKind const& kind) : kind_(kind) {}
+
+  // Counts a row. fields: those of the columns that the reader needs.
+  void add(std::span<std::string_view const> fields);
+  // Adds a notice if the first row may be the sizes. lines: of data, with the first row.
+  void say(std::string_view path, std::uint64_t lines, std::vector<std::string>& notices) const;
+
+ private:
+  void begin(std::span<std::string_view const> fields);
+
+  TableKind kind_;
+  std::vector<std::uint64_t> sizes_{};
+  bool may_be_ = true;
+  bool within_ = true;   // no other row has an id above its size
+  bool longer_ = false;  // a row has more fields than the first one
+};
+
 // Finds rows of data that have the usual names of the columns: a heading in the middle of a file, when several files
 // were joined.
 class UsualHeading {

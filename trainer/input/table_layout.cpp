@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "trainer/input/table_division.hpp"
@@ -144,6 +145,16 @@ std::string example_columns(std::size_t count) {
   return text + "]";
 }
 
+// A row, a column, a rating and a time are the most that files without names of columns have in common.
+constexpr std::size_t kFieldsMax = 4;
+
+// Returns the first names of a heading.
+std::string shown_names(TableRow const& heading) {
+  constexpr std::size_t kShown = 6;
+  return fmt::format("{}{}", fmt::join(std::span(heading).first(std::min(heading.size(), kShown)), ", "),
+                     heading.size() > kShown ? ", ..." : "");
+}
+
 // Throws Error if names of data.columns are found in the first line, and below it as values: it is no heading.
 void require_names(std::vector<TableRow> const& rows, TableLayout const& layout, std::string_view path) {
   for (std::size_t const place : layout.columns) {
@@ -161,8 +172,9 @@ void require_names(std::vector<TableRow> const& rows, TableLayout const& layout,
 }
 
 // The columns by the names of the heading, or else by their order.
-void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t fields, std::string_view path,
-                       TableLayout& layout) {
+// fields: of the longest lines. usual_fields: of most lines.
+void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t fields, std::size_t usual_fields,
+                       std::string_view path, TableLayout& layout) {
   std::size_t const least = least_of(kind);
   std::size_t const first = heading != nullptr && heading->front().empty() ? 1 : 0;  // after an index
   if (heading != nullptr) {
@@ -181,23 +193,30 @@ void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size
     }
   }
   bool const rest = kind.takes_rest && heading == nullptr;
+  GPUPS_REQUIRE(!kind.skips_rest || usual_fields <= first + kFieldsMax,
+                "{} has lines of {} fields{} (which of them are {} cannot be told): name the columns with "
+                "data.columns, for example {}",
+                path, usual_fields, heading == nullptr ? "" : fmt::format(", {}", shown_names(*heading)), all_of(kind),
+                example_columns(least));
   GPUPS_REQUIRE(rest || kind.skips_rest || fields <= first + kind.columns.size(),
                 "{} has lines of {} fields (which of them are {} cannot be told): name the columns with data.columns, "
                 "for example {}",
                 path, fields, all_of(kind), example_columns(least));
   layout.takes_rest = rest;
   for (std::size_t i = 0; i < kind.columns.size(); ++i) {
-    if (i >= least && first + i >= fields) break;
+    // Without a heading, a line below the first ones may have a column that they lack.
+    if (i >= least && first + i >= fields && (heading != nullptr || kind.skips_rest)) break;
     layout.columns.push_back(first + i);
   }
 }
 
 std::string what_was_found(Division const& division, TableLayout const& layout, TableKind const& kind,
-                           TableRow const* heading) {
+                           TableRow const* heading, std::size_t fields) {
   std::vector<std::string> names;
   bool in_order = true;
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     std::size_t const place = layout.columns[i];
+    if (kind.columns[i].may_lack && place >= fields && i > 0) continue;
     in_order = in_order && place == i;
     bool const named = heading != nullptr && place < heading->size();
     names.push_back(named ? (*heading)[place] : fmt::format("{}", place + 1));
@@ -248,7 +267,7 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
     for (TableRow const& row : rows) fields = std::max(fields, row.size());
   }
   if (settings.columns.empty()) {
-    set_usual_columns(kind, first, fields, path, layout);
+    set_usual_columns(kind, first, fields, first == nullptr ? division.fields : fields, path, layout);
   } else {
     set_named_columns(settings, kind, first, path, layout);
     if (names && first != nullptr && settings.heading == "auto") require_names(rows, layout, path);
@@ -257,7 +276,8 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
   layout.fields_max = any_number ? kNone : std::max(fields, all);
   if (first != nullptr) layout.names = *first;
-  layout.says = what_was_found(division, layout, kind, first);
+  layout.says = what_was_found(division, layout, kind, first, fields);
+  layout.notice = std::move(division.notice);
   return layout;
 }
 

@@ -47,6 +47,7 @@ struct TableLayout {
   std::vector<std::size_t> columns{};          // the place of each of the reader's columns in a line
   std::vector<std::string> names{};            // of the heading
   std::string divided{"separated by blanks"};  // how, in words
+  std::string notice{};                        // of names that may be divided wrongly, or empty
   std::string says{};                          // what was found, for the log; empty if it is what the reader expects
 };
 

@@ -12,7 +12,7 @@
 namespace gpups::trainer {
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
-    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind), usual_heading_(kind) {
+    : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind), size_row_(kind), usual_heading_(kind) {
   std::string_view const text = lines_of_file_.ahead();
   // A layout found in other data would give a misleading error. The last character may continue in the next block.
   std::size_t const wrong = find_no_text(text);
@@ -130,7 +130,10 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
       reject("has the names of the columns (data.heading = \"no\" reads them as data)");
       continue;
     }
-    if (watches_first_row_) first_row_.add(fields);
+    if (watches_first_row_) {
+      first_row_.add(fields);
+      size_row_.add(fields);
+    }
     return true;
   }
   return false;
@@ -144,7 +147,9 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 "complete file",
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
+  if (!layout_.notice.empty()) notices.push_back(fmt::format("{} {}", path, layout_.notice));
   first_row_.say(path, notices);
+  size_row_.say(path, lines_.lines, notices);
   odd_.say(path, notices);
   if (repeated_ > 0) {
     notices.push_back(fmt::format("skipped {} of {}, after the first: files with a heading each were joined",

@@ -57,6 +57,7 @@ class TableReader {
   std::optional<MatrixHead> matrix_;
   std::vector<std::vector<std::string>> first_rows_;
   FirstRow first_row_;
+  SizeRow size_row_;
   UsualHeading usual_heading_;
   bool watches_first_row_ = false;
   TableFields divided_;

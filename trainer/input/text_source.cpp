@@ -163,6 +163,74 @@ bool is_zstd(std::string_view begin) {
   return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a skippable frame
 }
 
+// Formats that are not read, by their first bytes.
+struct OtherFormat {
+  std::string_view begin, is, instead;
+};
+constexpr OtherFormat kOtherFormats[] = {
+    {"BZh", "compressed with bzip2", "decompress it, or compress it with gzip or zstd"},
+    {"\xFD"
+     "7zXZ",
+     "compressed with xz", "decompress it, or compress it with gzip or zstd"},
+    {"\x04\x22\x4D\x18", "compressed with lz4", "decompress it, or compress it with gzip or zstd"},
+    {"\x1F\x9D", "compressed with compress", "decompress it, or compress it with gzip or zstd"},
+    {"PK\x03\x04", "a zip archive", "extract its file"},
+    {"PK\x05\x06", "an empty zip archive", "extract its file"},
+    {"7z\xBC\xAF\x27\x1C", "a 7z archive", "extract its file"},
+    {"PAR1", "a Parquet file", "write it as CSV"},
+    {"ARROW1", "an Arrow file", "write it as CSV"},
+    {"\x89HDF\r\n", "an HDF5 file", "write it as CSV"},
+    {"\x93NUMPY", "an array of NumPy", "write it as text"},
+    {"SQLite format 3", "an SQLite database", "write its table as CSV"},
+    {"gpuclick", "click data that was converted already", "use it without converting it again"},
+    {"version https://", "a pointer of Git LFS", "fetch the file with git lfs pull"},
+    {std::string_view("\xFF\xFE\0\0", 4), "text in UTF-32", "convert it to UTF-8 with iconv -f UTF-32 -t UTF-8"},
+};
+
+// Text that is no data, by its beginning without blanks and in lower case.
+constexpr OtherFormat kOtherTexts[] = {
+    {"<!doctype", "a web page", "download the file itself"}, {"<html", "a web page", "download the file itself"},
+    {"<head>", "a web page", "download the file itself"},    {"<?xml", "XML", "write it as text with columns"},
+    {"<graphml", "XML", "write it as text with columns"},    {"<gexf", "XML", "write it as text with columns"},
+    {"<rdf:rdf", "XML", "write it as text with columns"},    {"{\"", "JSON", "write it as text with columns"},
+    {"[{\"", "JSON", "write it as text with columns"},       {"[[\"", "JSON", "write it as text with columns"},
+};
+
+// Whether a text is the answer of a server that has no such file: "404: Not Found".
+bool is_error_of_server(std::string_view text) {
+  constexpr std::string_view kReasons[] = {
+      "not found",        "forbidden",       "bad request",           "unauthorized",
+      "bad gateway",      "gateway timeout", "internal server error", "service unavailable",
+      "too many requests"};
+  if (text.size() < 5 || (text[0] != '4' && text[0] != '5')) return false;
+  std::size_t const at = text.find_first_not_of("0123456789");
+  if (at != 3) return false;
+  text.remove_prefix(text.substr(at).starts_with(": ") ? at + 2 : at + 1);
+  return std::any_of(std::begin(kReasons), std::end(kReasons),
+                     [text](auto reason) { return text.starts_with(reason); });
+}
+
+// Throws Error if a text that begins so is no data.
+void require_no_other_text(std::string_view begin, std::string_view path) {
+  std::string text;  // without blanks at its front and between brackets and quotes
+  constexpr std::size_t kBytes = 64;
+  bool after_bracket = true;
+  for (char const c : begin) {
+    if (text.size() == kBytes) break;
+    if (after_bracket && (c == ' ' || c == '\t' || c == '\r' || c == '\n')) continue;
+    text += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    after_bracket = after_bracket && (c == '{' || c == '[');
+  }
+  for (OtherFormat const& other : kOtherTexts) {
+    GPUPS_REQUIRE(!text.starts_with(other.begin), "{} is {} (lines of text are read): {}", path, other.is,
+                  other.instead);
+  }
+  GPUPS_REQUIRE(!is_error_of_server(text),
+                "{} begins with '{}' (a server sent it in place of the file): download the "
+                "file itself",
+                path, std::string_view(text).substr(0, text.find('\n')));
+}
+
 // Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines, or with a mark in its
 // middle.
 class WithoutMark : public TextSource {
@@ -179,6 +247,7 @@ class WithoutMark : public TextSource {
     GPUPS_REQUIRE(!begin.substr(std::min(begin.size(), kTarMark)).starts_with("ustar"),
                   "{} is a tar archive (text is read, plain or compressed with gzip or zstd): extract its file", path_);
     if (begin.starts_with(kByteOrderMark)) used_ = kByteOrderMark.size();
+    require_no_other_text(begin.substr(used_), path_);
   }
   std::size_t read(char* to, std::size_t bytes) override {
     std::size_t const kept = std::min(size_ - used_, bytes);
@@ -222,32 +291,6 @@ class WithoutMark : public TextSource {
   char begin_[512] = {};
   std::size_t size_ = 0, used_ = 0;
   bool any_read_ = false;
-};
-
-// Formats that are not read, by their first bytes.
-struct OtherFormat {
-  std::string_view begin, is, instead;
-};
-constexpr OtherFormat kOtherFormats[] = {
-    {"BZh", "compressed with bzip2", "decompress it, or compress it with gzip or zstd"},
-    {"\xFD"
-     "7zXZ",
-     "compressed with xz", "decompress it, or compress it with gzip or zstd"},
-    {"\x04\x22\x4D\x18", "compressed with lz4", "decompress it, or compress it with gzip or zstd"},
-    {"\x1F\x9D", "compressed with compress", "decompress it, or compress it with gzip or zstd"},
-    {"PK\x03\x04", "a zip archive", "extract its file"},
-    {"PK\x05\x06", "an empty zip archive", "extract its file"},
-    {"7z\xBC\xAF\x27\x1C", "a 7z archive", "extract its file"},
-    {"PAR1", "a Parquet file", "write it as CSV"},
-    {"ARROW1", "an Arrow file", "write it as CSV"},
-    {"\x89HDF\r\n", "an HDF5 file", "write it as CSV"},
-    {"\x93NUMPY", "an array of NumPy", "write it as text"},
-    {"SQLite format 3", "an SQLite database", "write its table as CSV"},
-    {"gpuclick", "click data that was converted already", "use it without converting it again"},
-    {"version https://", "a pointer of Git LFS", "fetch the file with git lfs pull"},
-    {"<!DOCTYPE", "a web page", "download the file itself"},
-    {"<html", "a web page", "download the file itself"},
-    {std::string_view("\xFF\xFE\0\0", 4), "text in UTF-32", "convert it to UTF-8 with iconv -f UTF-32 -t UTF-8"},
 };
 
 }  // namespace

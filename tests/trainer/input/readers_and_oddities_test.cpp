@@ -221,7 +221,8 @@ constexpr Cell kHeading = says("with a heading; columns"), kMayBe = other("may b
                kMarks = rejects("has a byte order mark after its first line"), kUtf16 = rejects("UTF-16"),
                kLatin1 = rejects("has the byte 0xE9"), kZero = rejects("has a byte of 0"), kOldMac = rejects("CR"),
                kTab = rejects("has a tab within a field"), kOdd = other("1 character of "),
-               kCommas = says("separated by commas");
+               kCommas = says("separated by commas"), kOneWord = rejects("has no line with two of the words"),
+               kPage = rejects("is a web page");
 
 Oddity const kOddities[] = {
     {"heading",
@@ -239,7 +240,7 @@ Oddity const kOddities[] = {
      {kRepeated, kRepeated, kRepeated, kRepeated, rejects("label"), other()}},
     {"quotes of CSV",
      [](auto const& f) { return joined(rows_of(f), ",", "\""); },
-     {kCommas, kCommas, kCommas, kCommas, kCommas, other()}},
+     {kCommas, kCommas, kCommas, kCommas, kCommas, kOneWord}},
     {"index of pandas",
      [](auto const& f) {
        Rows rows = rows_of(f);
@@ -247,7 +248,7 @@ Oddity const kOddities[] = {
        for (std::size_t i = 0; i < rows.size(); ++i) rows[i].insert(rows[i].begin(), i == 0 ? "" : std::to_string(i));
        return joined(rows, ",");
      },
-     {kHeading, kHeading, kHeading, kHeading, kHeading, other()}},
+     {kHeading, kHeading, kHeading, kHeading, kHeading, kOneWord}},
     {"byte order mark", [](auto const& f) { return kMark + plain(f); }, {same, same, same, same, same, same}},
     {"byte order mark in the middle",
      [](auto const& f) { return plain(f) + kMark + plain(f); },
@@ -301,6 +302,9 @@ Oddity const kOddities[] = {
        return joined(rows, ",");
      },
      {kTab, kTab, kTab, kTab, kTab, other()}},
+    {"page in place of a file",
+     [](auto const&) { return std::string("\n <html>\n<p>404 Not Found\n"); },
+     {kPage, kPage, kPage, kPage, kPage, kPage}},
     {"N-Triples",
      [](auto const&) { return std::string("<a> <b> <c> .\n<d> <b> <e> .\n"); },
      {rejects("N-Triples"), rejects("N-Triples"), rejects("N-Triples"), rejects("N-Triples"), rejects("N-Triples"),

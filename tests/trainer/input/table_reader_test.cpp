@@ -2,6 +2,7 @@
 // Text with columns: its layout is found or set, and what is no data is skipped or rejected alike for all readers.
 #include "trainer/input/table_reader.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -113,6 +114,88 @@ TEST_F(TableReaderTest, RejectsTwoSeparators) {
   for (char const* lines : {"<a> <b> <c> .\n", "<a>\t<b>\t<c> .\n", "<a> <b> <c>.\n_:a <b> \"c d\" .\n"}) {
     reject(lines, kTriples, {"has lines of N-Triples, such as '<a>", "between tabs", "sed -E"});
   }
+}
+
+TEST_F(TableReaderTest, AdvisesTheSeparatorThatGivesMoreFields) {
+  reject("u1,i1,2020-01-01 10:00:00\nu2,i2,2020-01-02 11:30:00\n", kLists,
+         {"has ',' within names", "set data.separator to \"comma\", or to \"blanks\""});
+}
+
+TEST_F(TableReaderTest, ReadsALastColumnThatMostLinesLack) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += fmt::format("n{},n{}\n", i, i + 1);
+  EXPECT_EQ(read(text + "a,b,9\n", kEdges).back(), (Row{"a", "b", "9"}));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("separated by commas; columns 1, 2")));
+  reject("source,target\na,b\nb,c\nc,a,9\n", kEdges, {"table:4 has 3 fields instead of 2"});
+}
+
+TEST_F(TableReaderTest, RejectsNotationsAroundNames) {
+  for (char const* text : {"1 2 {'weight': 3}\n2 3 {'weight': 5}\n", "1 2 {}\n2 3 {}\n", "1,2,{\"weight\": 3}\n"}) {
+    reject(text, kEdges, {"has attributes in braces after names, as in '1", "data=[\"weight\"]"});
+  }
+  for (char const* text : {"(1, 2)\n(2, 3)\n", "r(u1, i2).\nr(u2, i2).\n", "u1 [i1, i2]\nu2 [i2, i3]\n"}) {
+    reject(text, kLists, {"has brackets around the names of a line", "data.separator"});
+  }
+  reject("('a', 'r', 'b')\n('b', 'r', 'c')\n", kTriples, {"has brackets around the names", "remove '(' and ')'"});
+  reject("user,item\nu1,\"['i1', 'i2']\"\nu2,\"['i1', 'i3']\"\n", kLists, {"has lists in brackets, as in 'u1'"});
+  for (char const* text : {"u1: i2 i3\nu2: i3\n", "u1 -> i1\nu2 -> i2\n", "u1:\ti2\nu2:\ti2\n"}) {
+    reject(text, kLists, {"has a sign after the first name of a line, as in 'u1"});
+  }
+  reject("a: b\nb: c\n", kEdges, {"has a sign after the first name", "as in 'a:' and 'b'"});
+  for (char const* text : {"u1 a:5 b:2 c:1\nu2 b:1\n", "u1 1:0.5 2:7\nu2 1:3\n", "u1\ta=5\tb=5\n"}) {
+    reject(text, kLists, {"and a number after the items of a line", "data.separator"});
+  }
+  EXPECT_EQ(read("u1: i2\n", kLists, {.separator = "blanks"}), (Rows{{"u1:", "i2"}}));
+}
+
+TEST_F(TableReaderTest, NamesMayHaveSignsAndBrackets) {
+  for (char const* text :
+       {"u1 book:7 book:9\nu2 book:7\n", "u1 http://a/5 http://b/6\n", "f(x) g(x)\ng(x) h(x)\n", "u1 a[0] b[1]\n"}) {
+    EXPECT_GE(read(text, kLists).size(), 1U) << text;
+    EXPECT_TRUE(notices_.empty()) << text << notices_.front();
+  }
+  EXPECT_EQ(read("wd:5\twdt:31\twd:7\n", kTriples), (Rows{{"wd:5", "wdt:31", "wd:7"}}));
+  EXPECT_EQ(read("Foo (band)\tr\tBar (city)\n", kTriples), (Rows{{"Foo (band)", "r", "Bar (city)"}}));
+  read("u1 book:7 film:9 film:8\nu2 book:5 film:4 book:1\n", kLists);
+  EXPECT_THAT(notices_,
+              ElementsAre(HasSubstr("has ':' and a number after the items of a line, as in 'u1' and 'book:7'")));
+  read("u1 a, b, c\nu2 b, d\n", kLists);
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("has a blank within the first name of most lines")));
+  read("Ann Lee,a,b\nBob Ray,b\n", kLists, {.separator = "comma"});
+  EXPECT_THAT(notices_, testing::Not(testing::Contains(HasSubstr("blank within"))));
+}
+
+TEST_F(TableReaderTest, SaysThatTheFirstLineMayBeSizes) {
+  std::string pairs, ratings, lists;
+  for (int i = 0; i < 20; ++i) {
+    pairs += fmt::format("{} {}\n", i % 7, i % 5);
+    ratings += fmt::format("{} {} 3\n", i % 7, i % 5);
+    lists += fmt::format("u{} {} {}\n", i, i % 5, 7);
+  }
+  auto const says = [&](std::string const& text, TableKind const& kind, TableSettings const& settings = {}) {
+    read(text, kind, settings);
+    return notices_.size() > 0 && notices_.back().find("has the number of the lines below it") != std::string::npos;
+  };
+  EXPECT_TRUE(says("7 7 20\n" + ratings, kRatings));
+  EXPECT_THAT(notices_.back(), HasSubstr("'7 7 20'"));
+  EXPECT_TRUE(says("7 7 20\n" + ratings, kEdges));
+  EXPECT_TRUE(says("7 20\n" + pairs, kEdges));
+  EXPECT_TRUE(says("7 20\n" + pairs, kLists));
+  EXPECT_TRUE(says("20 31\n" + lists, kLists, {.separator = "blanks", .columns = {"1", "2-"}}));  // as METIS
+  EXPECT_TRUE(says("4 5\n1 2\n2 3\n3 4\n4 1\n1 3\n", kEdges));
+  EXPECT_FALSE(says("7 7 21\n" + ratings, kRatings));
+  EXPECT_FALSE(says("5 20\n" + pairs, kEdges));  // a node of that number
+  EXPECT_FALSE(says("7 7 20\n" + ratings, kRatings, {.heading = "no"}));
+  EXPECT_FALSE(says("7 7 20\n" + ratings, kRatings, {.heading = "yes"}));
+}
+
+TEST_F(TableReaderTest, RejectsTablesOfNumbersWithoutKnownNames) {
+  for (char const* text :
+       {"1,2,3,4,5\n6,7,8,9,1\n", "id,age,income,height,label\n1,30,5,180,0\n", "user,i0,i1,i2,i3\n1,4,0,0,2\n"}) {
+    reject(text, kRatings, {"has lines of 5 fields", "cannot be told", "for example [\"1\", \"2\", \"3\"]"});
+  }
+  EXPECT_EQ(read("1,2,3,4,5\n", kRatings, {.columns = {"1", "2", "3"}}), (Rows{{"1", "2", "3"}}));
+  EXPECT_EQ(read("a,user,b,item,rating\n0,1,0,2,3\n", kRatings), (Rows{{"1", "2", "3"}}));
 }
 
 TEST_F(TableReaderTest, SkipsHeadings) {

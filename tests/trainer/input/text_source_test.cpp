@@ -160,7 +160,21 @@ TEST_F(TextSourceTest, ReadsPipes) {
 TEST_F(TextSourceTest, NamesWhatWasDownloadedInPlaceOfAFile) {
   auto const lfs = folder_.write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
   expect_error([&] { (void)open_text(lfs); }, {"a pointer of Git LFS", "git lfs pull"});
-  expect_error([&] { (void)open_text(folder_.write("page", "<!DOCTYPE html>\n<p>404\n")); }, {"a web page"});
+  for (char const* page :
+       {"<!DOCTYPE html>\n<p>404\n", "\n\n<html>\n", "\xEF\xBB\xBF <!doctype HTML>", "<HTML lang=en>"}) {
+    expect_error([&] { (void)open_text(folder_.write("page", page)); }, {"page is a web page", "download"});
+    expect_error([&] { (void)open_text(folder_.write("page", gzip(page))); }, {"page is a web page"});
+  }
+  expect_error([&] { read("\n<?xml version='1.0'?>\n<graphml>\n"); }, {"text is XML"});
+  for (char const* json : {"{\"message\": \"Not Found\", \"status\": 404}", "{\n  \"a\": 1}", "[\n  {\"user\": 1}]"}) {
+    expect_error([&] { read(json); }, {"text is JSON"});
+  }
+  for (char const* answer : {"404: Not Found", "\n403 Forbidden\n", "500 Internal Server Error\n"}) {
+    expect_error([&] { read(answer); }, {"text begins with '", "a server sent it"});
+  }
+  for (std::string const data : {"404 5\n", "404 Not\n", "{a} b\n", "<a> <b>\n", "[[a]] b\n", "  a b\n"}) {
+    EXPECT_EQ(read(data), data);
+  }
 }
 
 // A signal ends the reading of files, and the wait for the writer of a pipe.

@@ -64,21 +64,35 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
       file.string(), most);
 }
 
-// Returns the interactions of the files that a setting names, in their order, with new names added to the set.
+// Returns the interactions of the files that a setting names, in their order, with new names added to the set. trains:
+// they are those of data.train.
 Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns& same, InteractionSet& set,
-                 std::vector<std::string>& notices) {
+                 std::vector<std::string>& notices, bool trains) {
   Pairs pairs;
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
     if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader, path);
-    for (std::vector<std::string_view> fields; reader.next(fields);) {
-      if (fields.size() < 2) continue;  // a user without items
+    std::uint64_t users_alone = 0, lines = 0;
+    for (std::vector<std::string_view> fields; reader.next(fields); ++lines) {
+      if (fields.size() < 2) {
+        ++users_alone;
+        continue;
+      }
       std::uint32_t const user = set.users.add(fields[0]);
       for (std::size_t i = 1; i < fields.size(); ++i) pairs.push_back({user, set.items.add(fields[i])});
     }
     reader.finish(config.bad_share_max, reader.layout().takes_rest ? "a user and items" : "a user and an item",
                   notices);
+    GPUPS_REQUIRE(
+        !trains || pairs.empty() || 2 * users_alone <= lines,
+        "{} has {} with a user and no item, of {} (a line is a user and the items that the user chose): check "
+        "the file, and data.separator",
+        path.string(), with_count(users_alone, "line"), lines);
+    if (users_alone > 0) {
+      notices.push_back(fmt::format("left out {} of {} with a user and no item, of {}", with_count(users_alone, "line"),
+                                    path.string(), lines));
+    }
   }
   return pairs;
 }
@@ -158,7 +172,7 @@ InteractionSet read_interactions(DataConfig const& config) {
   InteractionSet set;
   std::vector<std::string> notices;
   SameColumns same;  // of all splits
-  Pairs all = read_pairs(config, config.train, same, set, notices), train, valid, test;
+  Pairs all = read_pairs(config, config.train, same, set, notices, true), train, valid, test;
   make_distinct(all);
   double const test_share = config.test.empty() ? config.test_share : 0;
   double const valid_share = config.valid.empty() ? config.valid_share : 0;
@@ -194,8 +208,8 @@ InteractionSet read_interactions(DataConfig const& config) {
   add(valid, set);
   add(test, set);
   set = std::move(numbered);
-  if (!config.valid.empty()) valid = read_pairs(config, config.valid, same, set, notices);
-  if (!config.test.empty()) test = read_pairs(config, config.test, same, set, notices);
+  if (!config.valid.empty()) valid = read_pairs(config, config.valid, same, set, notices, false);
+  if (!config.test.empty()) test = read_pairs(config, config.test, same, set, notices, false);
   set.notices = std::move(notices);
 
   make_distinct(train);

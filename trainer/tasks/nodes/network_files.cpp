@@ -39,6 +39,7 @@ struct EdgeFiles {
   std::vector<WeightedEdge> edges;
   bool weighted = false;
   std::uint64_t unknown = 0;  // edges of held-out files whose nodes are not in `nodes`
+  std::uint64_t loops = 0;    // edges from a node to itself, which held-out `edges` do not have
 };
 
 // trains: the files are those of data.train, whose nodes are added.
@@ -46,6 +47,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
                      SameColumns& same, std::vector<std::string>& notices) {
   EdgeFiles read;
   LikeTimes times;
+  std::uint64_t without_weight = 0;
   for (std::filesystem::path const& path : files_named(config.folder, names)) {
     TableReader reader(path, config.table, kEdges);
     same.check(reader.layout(), path.string());
@@ -56,7 +58,14 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
         reader.reject("has a weight that is not a number above 0");
         continue;
       }
-      if (fields.size() == 3) read.weighted = true, times.add(weight);
+      if (fields.size() == 3) {
+        read.weighted = true;
+        times.add(weight);
+      } else {
+        ++without_weight;
+      }
+      read.loops += fields[0] == fields[1] ? 1 : 0;
+      if (!trains && fields[0] == fields[1]) continue;
       if (!trains && !(nodes.find(fields[0]) && nodes.find(fields[1]))) {
         ++read.unknown;
         continue;
@@ -67,9 +76,18 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
     }
     reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
   }
-  GPUPS_REQUIRE(!read.edges.empty() || read.unknown > 0, "{} has no edges (a network needs some): check the file",
+  GPUPS_REQUIRE(!read.edges.empty() || read.unknown + read.loops > 0,
+                "{} has no edges (a network needs some): check the file",
                 (std::filesystem::path(config.folder) / names).string());
-  if (trains && read.weighted) notices.push_back("edges have weights");
+  GPUPS_REQUIRE(!trains || read.loops < read.edges.size(),
+                "{} has edges from a node to itself only (no walk leads to another node): check the file, and "
+                "data.columns",
+                (std::filesystem::path(config.folder) / names).string());
+  if (trains && read.weighted) {
+    notices.push_back(without_weight == 0 ? "edges have weights"
+                                          : fmt::format("edges have weights; {} without one, of {}, have weight 1",
+                                                        with_count(without_weight, "line"), read.edges.size()));
+  }
   times.say("weights of edges", "[\"1\", \"2\"]", notices);
   return read;
 }
@@ -114,6 +132,10 @@ std::vector<HeldOutPair> pairs_of(EdgeFiles const& held_out, Network const& netw
     notices.push_back(fmt::format("left out {} of the {} split, of {}: a node has no edges for training",
                                   with_count(alone, "edge"), split, pairs.size() + alone));
   }
+  GPUPS_REQUIRE(held_out.loops == 0 || alone > 0 || !pairs.empty(),
+                "the {} split has edges from a node to itself only (they are not compared): check data.{}, and "
+                "data.columns",
+                split, split);
   GPUPS_REQUIRE((edges.empty() && alone == 0) || !pairs.empty(),
                 "no edge of the {} split has two nodes with edges for training (nothing could be compared): hold out "
                 "fewer edges, or check data.{}",
@@ -132,7 +154,9 @@ SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<s
   };
   EdgeFiles valid = read(config.valid), test = read(config.test);
 
-  auto const pair = [&](WeightedEdge const& edge) { return pair_hash(nodes, edge); };
+  auto const pair = [&](WeightedEdge const& edge) {
+    return pair_hash(nodes, edge) ^ (directed && number(nodes.keys()[edge.from]) > number(nodes.keys()[edge.to]));
+  };
   say_known_samples(train.edges, valid.edges, "edge", "validation", pair, notices);
   say_known_samples(train.edges, test.edges, "edge", "test", pair, notices);
   auto const seed = static_cast<std::uint64_t>(config.split_seed);

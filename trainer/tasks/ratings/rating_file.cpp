@@ -42,26 +42,61 @@ std::string_view read_ids(std::vector<std::string_view> const& fields, RatingLin
 }
 
 // Reads a row of a file. Returns why it is invalid, or nothing if it is valid.
-std::string_view read_rating(std::vector<std::string_view> const& fields, RatingLine& rating) {
+std::string_view read_rating(std::vector<std::string_view> const& fields, RatingLine& rating, LikeTimes& times) {
   if (std::string_view const wrong = read_ids(fields, rating); !wrong.empty()) return wrong;
   if (auto const value = finite_number(fields[2])) {
     rating.value = static_cast<float>(*value);
-    if (std::isfinite(rating.value)) return {};
+    if (std::isfinite(rating.value)) {
+      times.add(*value);  // as it is in the file: large floats are whole
+      return {};
+    }
   }
   return fields[2].find(',') == fields[2].npos ? "has no rating (a number)"
                                                : "has a rating with a comma (a number has a decimal point)";
 }
 
+// Whether a field is a time, in seconds or with signs between its numbers.
+bool is_like_time(std::string_view field) {
+  if (field.find_first_of(":-/") != field.npos) return true;
+  auto const number = finite_number(field);
+  return number && is_time(*number);
+}
+
+// Adds a notice if the fourth column, which is skipped, has no times: "5,7,3,5" may be a rating of 3.5.
+void say_fourth_column(std::vector<std::vector<std::string>> const& rows, std::string_view path,
+                       std::vector<std::string>& notices) {
+  std::size_t times = 0, others = 0;
+  std::vector<std::string> const* shown = nullptr;
+  for (auto const& row : rows) {
+    if (row.size() < 4 || row[3].empty() || row[3] == "0") continue;  // of a time, 0 stands for none
+    if (is_like_time(row[3])) {
+      ++times;
+      continue;
+    }
+    ++others;
+    if (shown == nullptr) shown = &row;
+  }
+  if (others <= times) return;
+  notices.push_back(fmt::format(
+      "the fourth column of {} is not read, as '{}' after the rating '{}' (numbers have a decimal point, not a "
+      "comma): if it is no part of a rating, data.columns = [\"1\", \"2\", \"3\"] reads it without this "
+      "notice",
+      path, (*shown)[3], (*shown)[2]));
+}
+
 void append_file(std::filesystem::path const& path, DataConfig const& config, SameColumns& same,
-                 std::vector<std::string>& notices, std::vector<RatingLine>& ratings) {
+                 std::vector<std::string>& notices, std::vector<RatingLine>& ratings, LikeTimes& times) {
   TableReader reader(path, config.table, kRatings);
   same.check(reader.layout(), path.string());
   for (std::vector<std::string_view> fields; reader.next(fields);) {
     RatingLine rating;
-    std::string_view const wrong = read_rating(fields, rating);
+    std::string_view const wrong = read_rating(fields, rating, times);
     wrong.empty() ? ratings.push_back(rating) : reader.reject(wrong);
   }
   reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
+  if (config.table.columns.empty() && !reader.layout().heading && !reader.matrix()) {
+    say_fourth_column(reader.first_rows(), path.string(), notices);
+  }
 }
 
 }  // namespace
@@ -74,13 +109,12 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
                                          std::vector<std::string>& notices, SameColumns* same) {
   std::vector<RatingLine> ratings;
   SameColumns of_setting;
+  LikeTimes times;
   for (auto const& path : files_named(config.folder, file)) {
-    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings);
+    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings, times);
   }
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
-  LikeTimes times;
-  for (RatingLine const& rating : ratings) times.add(rating.value);
   times.say("ratings", "[\"1\", \"2\", \"4\"]", notices);
   return ratings;
 }

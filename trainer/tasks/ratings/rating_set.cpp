@@ -5,7 +5,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
@@ -81,6 +84,31 @@ void add_notice_of_unknown(RatingSet& set, std::string_view name) {
                   with_count(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
 }
 
+// Adds a notice of the pairs that have several different ratings for training. Takes two bytes for each rating.
+void say_contradictions(RatingSet& set) {
+  auto const key = [](Rating const& r) { return kernels::mix(std::uint64_t{r.row} << 32 | r.column); };
+  std::uint64_t const mask = std::bit_ceil(16 * set.train.size() + 1) - 1;
+  std::vector<bool> seen(mask + 1);
+  std::unordered_set<std::uint64_t> may_repeat;  // few of those that do not
+  for (Rating const& rating : set.train) {
+    std::uint64_t const hash = key(rating);
+    if (seen[hash & mask]) may_repeat.insert(hash);
+    seen[hash & mask] = true;
+  }
+  if (may_repeat.empty()) return;
+  std::unordered_map<std::uint64_t, float> first;
+  std::unordered_set<std::uint64_t> differ;
+  for (Rating const& rating : set.train) {
+    std::uint64_t const hash = key(rating);
+    if (!may_repeat.contains(hash)) continue;
+    auto const [at, is_new] = first.emplace(hash, rating.value);
+    if (!is_new && at->second != rating.value) differ.insert(hash);
+  }
+  if (differ.empty()) return;
+  set.notices.push_back(fmt::format("{} several different ratings for training, and each of them counts",
+                                    with_count(differ.size(), "pair has", "pairs have")));
+}
+
 }  // namespace
 
 std::uint64_t RatingSet::digest() const {
@@ -123,6 +151,7 @@ RatingSet read_ratings(DataConfig const& config) {
   set.known_columns = set.columns.size();
   set.valid = numbered(valid, set);
   set.test = numbered(test, set);
+  say_contradictions(set);
   add_notice_of_unknown(set, "valid");
   add_notice_of_unknown(set, "test");
   auto const pair = [](Rating const& r) { return kernels::mix(std::uint64_t{r.row} << 32 | r.column); };

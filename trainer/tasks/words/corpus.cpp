@@ -126,6 +126,11 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
     if (line_end ? !empty : number != kRare) positions[kept++] = number;
   }
   positions.resize(kept);
+  auto const is_pair = [](std::uint32_t a, std::uint32_t b) { return a != Corpus::kLineEnd && b != Corpus::kLineEnd; };
+  GPUPS_REQUIRE(std::adjacent_find(positions.begin(), positions.end(), is_pair) != positions.end(),
+                "{} has no line with two of the words that are learned (a word is learned from others in its line): "
+                "write a sentence or more in a line, for example with tr '\\n' ' ', or lower model.min_count",
+                (folder / file).string());
   positions.shrink_to_fit();
   corpus.positions = std::move(positions);
   return corpus;

@@ -49,7 +49,18 @@ TEST_F(InteractionSetTest, LinesHaveUserAndItems) {
   EXPECT_THAT(set.popularity(), ElementsAre(1, 2, 1, 1));
   EXPECT_TRUE(set.train.has({1, 3}));
   EXPECT_FALSE(set.train.has({1, 0}));
-  EXPECT_TRUE(set.notices.empty());
+  EXPECT_THAT(set.notices, ElementsAre(testing::AllOf(HasSubstr("left out 1 line of "),
+                                                      HasSubstr("with a user and no item, of 4"))));
+}
+
+TEST_F(InteractionSetTest, RejectsFilesOfUsersAlone) {
+  folder_.write("train.txt", "a\nb\nc\nd e\n");
+  expect_error([&] { read_interactions(config()); }, {"train.txt has 3 lines with a user and no item, of 4"});
+  folder_.write("train.txt", "a x y\nb x\n");
+  folder_.write("test.txt", "a\nb y\nc\n");
+  DataConfig data = config();
+  data.test = "test.txt";
+  EXPECT_THAT(read_interactions(data).notices, testing::Contains(HasSubstr("left out 2 lines of ")));
 }
 
 // A rating or a time must not become an item.

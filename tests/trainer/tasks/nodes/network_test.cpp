@@ -112,6 +112,46 @@ TEST_F(NetworkTest, SaysThatWeightsLookLikeTimes) {
   }
 }
 
+TEST_F(NetworkTest, AWeightOfOneLineCounts) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += fmt::format("{} {}\n", i, i + 1);
+  Network const network = read(text + "0 1 1000000\n", true);
+  EXPECT_EQ(network.weights_of_nodes()[1], 1'000'001);
+  EXPECT_THAT(notices_, ElementsAre("edges have weights; 100 lines without one, of 101, have weight 1"));
+}
+
+TEST_F(NetworkTest, RejectsEdgesFromNodesToThemselves) {
+  expect_error([&] { read("a a\nb b\n"); }, {"edges.txt has edges from a node to itself only"});
+  folder_.write("test.txt", "n0 n0\nn1 n1\nnew new\n");
+  expect_error([&] { read_chain({.valid = "", .test = "test.txt", .valid_share = 0, .test_share = 0}); },
+               {"the test split has edges from a node to itself only"});
+}
+
+TEST_F(NetworkTest, DirectedEdgesAreNotKnownInTheOtherDirection) {
+  folder_.write("edges.txt", "a b\nb c\nc d\n");
+  folder_.write("test.txt", "b a\nb c\nd b\n");
+  auto const all = [&](bool directed) {
+    notices_.clear();
+    (void)read_network({.folder = folder_.path().string(),
+                        .train = "edges.txt",
+                        .valid = "",
+                        .test = "test.txt",
+                        .valid_share = 0,
+                        .test_share = 0},
+                       directed, notices_);
+    return fmt::format("{}", fmt::join(notices_, "\n"));
+  };
+  EXPECT_THAT(all(true), testing::HasSubstr("1 edge of the test split, of 3, are training samples"));
+  EXPECT_THAT(all(false), testing::HasSubstr("2 edges of the test split, of 3, are training samples"));
+}
+
+TEST_F(NetworkTest, SaysThatWeightsLookLikeDates) {
+  read("a b 20200131\nb c 19991201\n");
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("look like times (all are dates, as YYYYMMDD)")));
+  read("a b 20200131\nb c 19991301\n");
+  EXPECT_THAT(notices_, ElementsAre("edges have weights"));
+}
+
 TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {
   std::uint64_t const usual = read("a b\nb c\n").digest();
   EXPECT_EQ(read("a b\nb c\n").digest(), usual);

@@ -64,6 +64,26 @@ TEST_F(RatingFile, SaysThatRatingsLookLikeTimes) {
   EXPECT_TRUE(notices_.empty());
 }
 
+TEST_F(RatingFile, TimesAreWholeInTheFile) {
+  read("3 7 881250949.5\n4 7 891717742.25\n");
+  EXPECT_TRUE(notices_.empty());
+  read("3 7 20200131\n4 7 19991201\n");
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("look like times (all are dates"), std::string::npos) << notices_[0];
+}
+
+TEST_F(RatingFile, SaysThatTheFourthColumnIsNotRead) {
+  for (char const* text : {"9,5,4,0\n9,6,4,0\n8,5,2,5\n", "9,5,4,000\n8,5,3,000\n"}) {
+    read(text);
+    ASSERT_EQ(notices_.size(), 2U);
+    EXPECT_NE(notices_[1].find("the fourth column of "), std::string::npos) << notices_[1];
+  }
+  for (char const* text : {"9 5 3 881250949\n", "9 5 3 0\n", "9 5 3 2020-01-01\n", "9 5 3 20200101\n", "9 5 3\n"}) {
+    read(text);
+    EXPECT_TRUE(notices_.empty()) << text;
+  }
+}
+
 TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);
@@ -178,6 +198,16 @@ TEST_F(RatingSets, SayHowManyHeldOutPairsAreTrainedOn) {
   RatingSet const set = read_ratings(config_);
   ASSERT_EQ(set.notices.size(), 1U);
   EXPECT_NE(set.notices[0].find("1 pair of the test split, of 2, are training samples too"), std::string::npos)
+      << set.notices[0];
+}
+
+TEST_F(RatingSets, SayHowManyPairsHaveDifferentRatings) {
+  std::string text = "1 1 1\n1 1 2\n1 1 3\n2 2 2\n2 2 2\n3 1 4\n3 1 1\n";
+  for (int i = 10; i < 2000; ++i) text += std::to_string(i) + " 1 5\n";
+  folder_.write("train", text);
+  RatingSet const set = read_ratings(config_);
+  ASSERT_EQ(set.notices.size(), 1U);
+  EXPECT_NE(set.notices[0].find("2 pairs have several different ratings for training"), std::string::npos)
       << set.notices[0];
 }
 

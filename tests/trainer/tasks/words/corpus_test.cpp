@@ -104,6 +104,14 @@ TEST_F(CorpusTest, RejectsTextsWithoutWords) {
   expect_error([&] { read("a b a b c c c", 3); }, {"has 1 word with at least 3 occurrences", "lower model.min_count"});
 }
 
+TEST_F(CorpusTest, RejectsTextsWithAWordInEachLine) {
+  for (char const* text : {"a\nb\nc\na\n", "a\r\n\r\nb"}) {
+    expect_error([&] { read(text); }, {"text.txt has no line with two of the words", "write a sentence or more"});
+  }
+  expect_error([&] { read("a x\nb y\na z\nb\n", 2); }, {"has no line with two of the words", "model.min_count"});
+  EXPECT_EQ(read("a\nb a\n").positions.size(), 5U);
+}
+
 TEST_F(CorpusTest, RejectsLongWords) {
   std::string const longest(std::size_t{1} << 16, 'x');
   EXPECT_THAT(names_of(read("a " + longest + " a\n")), ElementsAre("a", longest));

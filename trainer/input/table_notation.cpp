@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/input/table_notation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "kernels/base/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kShownBytes = 80;
+constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kBrackets[] = {"()", "[]", "{}"};
+
+std::string_view trimmed(std::string_view text) {
+  std::size_t const begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Whether most elements are so. Sets `shown` to the first of them.
+template <class All, class Is>
+bool most_are(All const& all, Is is, typename All::value_type const*& shown) {
+  std::size_t found = 0;
+  for (auto const& one : all) {
+    if (!is(one)) continue;
+    if (found++ == 0) shown = &one;
+  }
+  return 2 * found > all.size();
+}
+
+std::string shown_row(TableRow const& row) { return fmt::format("'{}'", fmt::join(row, "' and '")); }
+
+bool is_n_triple(std::string_view line) {
+  line = trimmed(line);
+  return (line.starts_with('<') || line.starts_with("_:")) &&
+         (line.ends_with(" .") || line.ends_with("\t.") || line.ends_with(">.") || line.ends_with("\"."));
+}
+
+// Whether a line ends with a dict of Python that is not all of it.
+bool has_attributes(std::string_view line) {
+  line = trimmed(line);
+  std::size_t const at = line.find('{', 1);
+  if (line.starts_with('{') || !line.ends_with('}') || at == line.npos || at + 1 == line.size()) return false;
+  return std::string_view(" \t,;").find(line[at - 1]) != line.npos &&
+         std::string_view("'\"}").find(line[at + 1]) != line.npos;
+}
+
+// Whether a text has more of the first of two brackets than of the second, or, if opens is false, fewer.
+bool is_open(std::string_view text, std::string_view brackets, bool opens) {
+  auto const first = std::count(text.begin(), text.end(), brackets[0]);
+  auto const second = std::count(text.begin(), text.end(), brackets[1]);
+  return opens ? first > second : second > first;
+}
+
+// Throws Error if brackets are around the names of most rows: "(a, b)", "r(a, b).".
+void require_no_brackets(Division const& division, std::string_view path) {
+  for (std::string_view const brackets : kBrackets) {
+    TableRow const* shown = nullptr;
+    auto const encloses = [&](TableRow const& row) {
+      return row.size() > 1 && is_open(row.front(), brackets, true) && is_open(row.back(), brackets, false);
+    };
+    GPUPS_REQUIRE(
+        !most_are(division.rows, encloses, shown),
+        "{} has brackets around the names of a line, as in {} (they would be parts of names): remove '{}' and "
+        "'{}', or set data.separator to \"{}\" if names have them",
+        path, shown_row(*shown), brackets[0], brackets[1], division.separator.name);
+  }
+}
+
+// Throws Error if the last field of most rows is a list: "['i', 'j']".
+void require_no_lists_in_fields(Division const& division, std::string_view path) {
+  for (std::string_view const brackets : kBrackets) {
+    TableRow const* shown = nullptr;
+    bool several = false;
+    auto const is_list = [&](TableRow const& row) {
+      std::string_view const last = row.back();
+      bool const found = row.size() > 1 && last.size() > 2 && last.front() == brackets[0] && last.back() == brackets[1];
+      several = several || (found && last.find_first_of(",'\"") != last.npos);
+      return found;
+    };
+    bool const most = most_are(division.rows, is_list, shown);
+    GPUPS_REQUIRE(!most || !several,
+                  "{} has lists in brackets, as in {} (each would be one name): write their names as fields of the "
+                  "line, or as a line each, or set data.separator to \"{}\" if names have brackets",
+                  path, shown_row(*shown), division.separator.name);
+  }
+}
+
+// Throws Error if the first name of most rows ends with a separator, or one is between the first names: "a: b",
+// "a -> b".
+void require_no_signs(Division const& division, std::string_view path) {
+  TableRow const* shown = nullptr;
+  auto const ends_so = [](TableRow const& row) {
+    std::string_view const first = row.front();
+    return row.size() > 1 && first.size() > 1 &&
+           (std::string_view(":;,|=").find(first.back()) != first.npos || first.ends_with("->"));
+  };
+  bool const ends = most_are(division.rows, ends_so, shown);
+  auto const is_sign = [](TableRow const& row) {
+    return row.size() > 2 && !row[1].empty() && std::all_of(row[1].begin(), row[1].end(), [](char c) {
+             return std::ispunct(static_cast<unsigned char>(c));
+           });
+  };
+  bool const between = !ends && division.rows.size() > 1 && most_are(division.rows, is_sign, shown) &&
+                       std::all_of(division.rows.begin(), division.rows.end(),
+                                   [&](TableRow const& row) { return row.size() > 1 && row[1] == (*shown)[1]; });
+  GPUPS_REQUIRE(!ends && !between,
+                "{} has a sign after the first name of a line, as in {} (it would be read as a name, or as a part of "
+                "one): write nothing but the separator between names, or set data.separator to \"{}\" if it is a name",
+                path, shown_row(*shown), division.separator.name);
+}
+
+// The parts of fields such as "i:5", before and after the sign.
+struct Valued {
+  std::set<std::string_view> names, values;
+  bool all_numbers = true;    // the names are
+  bool any_fraction = false;  // a value has a point
+};
+
+// Adds the parts of all fields after the first one. Returns whether all of them, but not the first, have a number after
+// the sign.
+bool add_valued(TableRow const& row, char sign, Valued& valued) {
+  auto const is_valued = [sign](std::string_view field) {
+    std::size_t const at = field.rfind(sign);
+    return at != field.npos && at > 0 && is_number(field.substr(at + 1));
+  };
+  if (row.size() < 2 || is_valued(row.front()) || !std::all_of(row.begin() + 1, row.end(), is_valued)) return false;
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    std::string_view const field = row[i];
+    std::size_t const at = field.rfind(sign);
+    std::string_view const name = field.substr(0, at), value = field.substr(at + 1);
+    valued.names.insert(name);
+    valued.values.insert(value);
+    valued.all_numbers = valued.all_numbers && is_number(name);
+    valued.any_fraction = valued.any_fraction || value.find('.') != value.npos;
+  }
+  return true;
+}
+
+// Throws Error if items of most rows have values: "u i:5 j:2". Returns a notice if they may have some: names such as
+// "book:7", with as few words before the sign, are usual.
+std::string require_no_values(Division const& division, std::string_view path) {
+  for (char const sign : {':', '=', '|', ';', ','}) {
+    Valued valued;
+    TableRow const* shown = nullptr;
+    bool const most = most_are(
+        division.rows, [&](TableRow const& row) { return add_valued(row, sign, valued); }, shown);
+    if (!most || valued.names.size() < 2) continue;
+    bool const sure = valued.all_numbers || valued.any_fraction || valued.names.size() >= valued.values.size();
+    std::string const what =
+        fmt::format("has '{}' and a number after the items of a line, as in {}", sign, shown_row(*shown));
+    GPUPS_REQUIRE(
+        !sure,
+        "{} {} (the numbers would be parts of names): remove them, or set data.separator to \"{}\" if they are "
+        "parts of names",
+        path, what, division.separator.name);
+    return what + ": it is read as part of a name";
+  }
+  return {};
+}
+
+// Returns a notice if a blank may separate the first name from the others: "u a, b, c".
+std::string blanks_within_first(Division const& division, std::span<std::string_view const> lines) {
+  std::string const separator(division.separator.text);
+  std::string_view const* line = nullptr;
+  TableRow const* shown = nullptr;
+  if (separator.empty() || separator == "\t") return {};
+  auto const is_spaced = [&](std::string_view text) { return text.find(separator + " ") != text.npos; };
+  auto const has_blank = [](std::string const& field) { return field.find_first_of(kBlanks) != field.npos; };
+  auto const in_first = [&](TableRow const& row) {
+    return row.size() > 1 && has_blank(row.front()) && std::none_of(row.begin() + 1, row.end(), has_blank);
+  };
+  if (!most_are(lines, is_spaced, line)) return {};
+  if (!most_are(division.rows, in_first, shown)) return {};
+  return fmt::format(
+      "has a blank within the first name of most lines, and not within others, as in {}: if it separates "
+      "names too, write one separator",
+      shown_row(*shown));
+}
+
+}  // namespace
+
+void require_no_n_triples(std::span<std::string_view const> lines, std::string_view path) {
+  std::string_view const* shown = nullptr;
+  GPUPS_REQUIRE(!most_are(lines, is_n_triple, shown),
+                "{} has lines of N-Triples, such as '{}' (their last '.' would be part of a name): write subject, "
+                "relation and object between tabs, for example with sed -E "
+                "'s/^(\\S+)\\s+(\\S+)\\s+(.*\\S)\\s*\\.\\s*$/\\1\\t\\2\\t\\3/'",
+                path, shown->substr(0, kShownBytes));
+}
+
+void require_no_attributes(std::span<std::string_view const> lines, std::string_view path) {
+  std::string_view const* shown = nullptr;
+  GPUPS_REQUIRE(!most_are(lines, has_attributes, shown),
+                "{} has attributes in braces after names, as in '{}' (write_edgelist() of networkx writes them so, and "
+                "they are not read): write the file with data=False, or with data=[\"weight\"]",
+                path, shown->substr(0, kShownBytes));
+}
+
+std::string require_plain_names(Division const& division, std::span<std::string_view const> lines,
+                                TableKind const& kind, bool lists, std::string_view path) {
+  if (kind.columns.front().is_number) return {};  // what is around a number makes a line bad
+  require_no_brackets(division, path);
+  if (least_of(kind) != 2) return {};
+  require_no_lists_in_fields(division, path);
+  require_no_signs(division, path);
+  if (!lists) return {};
+  std::string notice = require_no_values(division, path);
+  return notice.empty() ? blanks_within_first(division, lines) : notice;
+}
+
+}  // namespace gpups::trainer
