@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "trainer/base/atomic_folder.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 #include "trainer/tasks/graph/graph_task.hpp"
