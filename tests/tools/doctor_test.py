@@ -55,12 +55,12 @@ class DoctorTest(unittest.TestCase):
     def doctor(self, status, *arguments, **variables):
         out = self.end(self.start(*arguments, **variables), status)
         for line in out.splitlines():
-            self.assertRegex(line, "^(ok|warning|problem): ")
-            if not line.startswith("ok"):
+            self.assertRegex(line, "^(ok|note|warning|problem): ")
+            if not line.startswith(("ok", "note")):
                 self.assertRegex(line, r"^[a-z]+: .* \(.*\): ", "not in the form of errors")
         self.assertEqual(status != 0, "problem: " in out, out)
         levels = [line[:line.index(":")] for line in out.splitlines()]
-        worst = max(levels, key=("ok", "warning", "problem").index)
+        worst = max(levels, key=("ok", "note", "warning", "problem").index)
         self.assertEqual(levels[-1], worst, out)  # the last line is about all
         self.assertIn("the checks have found", out.splitlines()[-1])
         return out
@@ -85,6 +85,13 @@ class Alone(DoctorTest):
         self.assertIn("trains on host", out)
         self.assertIn("a checkpoint needs", out)
         self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_prints_notices_of_the_data_as_notes(self):
+        self.assertNotIn("note: ", self.doctor(0, self.config))
+        (self.folder / "test.txt").write_text((self.folder / "train.txt").read_text())
+        out = self.doctor(0, self.config)
+        self.assertRegex(out, "(?m)^note: 170 .* test ")
+        self.assertRegex(out.splitlines()[-1], "^(note|warning): the checks have found no problem")
 
     def test_reports_errors_of_the_run(self):
         self.assertIn("none.toml cannot be read", self.doctor(2, "none.toml"))

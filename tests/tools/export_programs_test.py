@@ -92,6 +92,9 @@ class Words(ExportPrograms):
         self.assertGreater(metrics["left_out"], 1)
         self.assertGreater(metrics["accuracy"], 0)
         self.assert_near(self.run_documented("words.md", "words.py", out, "questions.txt"), str(metrics["accuracy"]))
+        out = self.export("no-questions", '[data]\nreader = "text"\ntrain = "text.txt"\n[model]\ndim = 16\n'
+                                          'min_count = 1\n[train]\nepochs = 2\n')
+        self.assertGreaterEqual(float(self.run_documented("words.md", "words.py", out, "questions.txt")), 0)
 
 
 class Nodes(ExportPrograms):
@@ -123,6 +126,24 @@ class Ratings(ExportPrograms):
 
 
 class Interactions(ExportPrograms):
+    def test_names_without_rows_are_candidates_as_in_eval(self):
+        items = {u: [f"i{(u + 3 * k * (1 + u % 2)) % 30}" for k in range(8)] for u in range(60)}
+        self.write("train.txt", (" ".join([f"u{u}", *chosen[:6]]) for u, chosen in items.items()))
+        # Every user has an item that training has not seen: its score is about 0.
+        self.write("test.txt", (" ".join([f"u{u}", *chosen[6:], f"new{u % 3}"]) for u, chosen in items.items()))
+        out = self.export("new", '[data]\nreader = "interactions"\ntrain = "train.txt"\ntest = "test.txt"\n'
+                                 '[model]\nname = "ials"\ndim = 8\ninit_scale = 1e-6\n[train]\nepochs = 5\n'
+                                 'batch_size = 64\n[eval]\nhits = [5]\n')
+        metrics = json.loads(self.call(PROGRAM, "eval", "new"))
+        self.assertLess(metrics["recall@5"], 0.9)
+        self.assertGreater(metrics["recall@5"], 0.2)
+        self.assert_near(self.run_documented("interactions.md", "interactions.py", out, "train.txt", "test.txt", 5),
+                         f'{metrics["recall@5"]} {metrics["ndcg@5"]}')
+        self.write("test.txt", ["nobody i1 i2", "u1 i5"])  # a user without a row
+        out = self.export("nobody", '[data]\nreader = "interactions"\ntrain = "train.txt"\ntest = "test.txt"\n'
+                                    '[model]\nname = "ials"\ndim = 8\n[train]\nbatch_size = 64\n')
+        self.run_documented("interactions.md", "interactions.py", out, "train.txt", "test.txt", 5)
+
     def test_recommends_as_eval(self):
         items = {u: [f"i{(u + 3 * k * (1 + u % 2)) % 30}" for k in range(8)] for u in range(60)}
         self.write("train.txt", (" ".join([f"u{u}", *chosen[:6]]) for u, chosen in items.items()))

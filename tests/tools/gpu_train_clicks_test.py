@@ -90,6 +90,53 @@ class Clicks(unittest.TestCase):
         self.assertNotIn("steps in all", self.train("train.epochs=20", name="longer")[1])
         self.assertNotIn("steps in all", self.train("train.steps=3", name="as wanted")[1])
 
+    def test_predict_says_that_empty_lines_have_no_prediction(self):
+        self.train()
+        self.write("gaps.tsv", ["\n", self.lines[0], "\n", self.lines[1]])
+        done = self.run_it("predict", "out", "gaps.tsv")
+        self.assertEqual(len(done.stdout.splitlines()), 2, done.stderr)
+        self.assertIn("skipped 2 empty lines of gaps.tsv: they have no lines in the output", done.stderr)
+        converted = self.run_it("convert", "gaps.tsv", "gaps.bin", "--numeric-columns", 2, "--categorical-columns", 3)
+        self.assertEqual(converted.returncode, 0, converted.stderr)
+        for file in ("clicks.tsv", "gaps.bin"):
+            done = self.run_it("predict", "out", file)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_predict_of_ratings_says_that_lines_have_no_prediction(self):
+        self.write("ratings.txt", [f"{r} {c} {1 + r * c % 5}\n" for r in range(9) for c in range(9)])
+        self.write("ratings.toml", ['[data]\nreader = "ratings"\ntrain = "ratings.txt"\n[run]\ndevice = "host"\n'])
+        done = self.run_it("train", "ratings.toml", "--run", "rated")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for text, count, said in (("", 0, "pairs.txt has nothing to predict"), ("a b\n", 0, "has nothing to predict"),
+                                  (" \n\n", 0, "has nothing to predict"), ("1 2\n3 4\n", 2, ""),
+                                  ("1 2\n\n \n3 4\n", 2, "skipped 2 empty lines of pairs.txt: they have no lines")):
+            with self.subTest(text=text):
+                self.write("pairs.txt", [text])
+                done = self.run_it("predict", "rated", "pairs.txt")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(done.stdout.splitlines()), count)
+                self.assertIn(said, done.stderr)
+                self.assertEqual("to predict" in done.stderr or "empty line" in done.stderr, said != "", done.stderr)
+
+    def test_columns_and_splits_without_content_are_said(self):
+        log = self.train("model.min_count=200", "data.test_share=0.0001", name="rare")[1]
+        self.assertRegex(log, r"left out all \d+ values of C1, C2, C3, each with fewer than 200 samples \(model.min_c")
+        self.assertIn("data.test_share = 0.0001 selects none of 300 samples: there is no test split", log)
+        log = self.train("model.min_count=50", name="some")[1]
+        self.assertRegex(log, r"left out all \d+ values of C3, each with fewer than 50 .* this column")
+        self.assertNotIn("left out", self.train("model.min_count=3", name="frequent")[1])
+        self.write("lists.tsv", [l.replace("\n", "|9:2\n") for l in self.lines])
+        for file, kind, said in (("clicks", "multi_hot=['C1','C3']", "no cell of C1, C3 has several values, although"),
+                                 ("clicks", "weighted=['C2']", "no cell of C2 has several values or weights, although"),
+                                 ("lists", "multi_hot=['C1','C3']", "no cell of C1 has several values, although"),
+                                 ("lists", "weighted=['C3']", "")):
+            with self.subTest(file=file, kind=kind):
+                log = self.train(f"data.train={file}.tsv", f"data.{kind}", name=f"{file}-{kind}")[1]
+                self.assertIn(said, log)
+                self.assertEqual("no cell of" in log, said != "")
+        self.assertIn("table 'rows_4' has no rows", self.train("model.admission_count=100000", name="never")[1])
+        self.assertNotIn("has no rows", self.train("model.admission_count=2", name="soon")[1])
+
     def test_validation_of_one_class_has_no_auc(self):
         self.write("ones.tsv", [l for l in self.lines if l.startswith("1")])
         summary, log = self.train("data.valid='ones.tsv'", "train.patience=2")

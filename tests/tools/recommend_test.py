@@ -53,8 +53,9 @@ class RecommendTest(unittest.TestCase):
         self.assertEqual(scores, sorted(scores, reverse=True))
         for line in lines[1:4]:
             self.assertEqual(int(line.split()[1][1:]) % 3, 1)
-        (self.folder / "users.txt").write_text("u4\nu8\n")
-        self.assertEqual(self.call("recommend", "out", "--users", "users.txt", "--count", 3), named)
+        for users in ("u4\nu8\n", " u4 \n \t\nu8\t\r\n"):
+            (self.folder / "users.txt").write_bytes(users.encode())
+            self.assertEqual(self.call("recommend", "out", "--users", "users.txt", "--count", 3), named)
         metrics = json.loads(self.call("eval", "out"))
         self.assertGreater(metrics["recall@20"], metrics["popularity"]["recall@20"])
 

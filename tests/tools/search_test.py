@@ -152,6 +152,8 @@ class SearchTest(unittest.TestCase):
         _, err = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("new has no search, so a new one begins there", err)
+        self.assertIn("2 trials with 1 epoch each", err)
+        self.assertIn("trial 1, 1 epoch: ", err)
         self.assertEqual(err.count("with a heading; columns user, item, rating"), 1)
         for options in ((), ("--resume",)):
             process = self.start("new/trials/000", *options, search=small)

@@ -45,6 +45,11 @@ struct Budget {
   std::string setting;  // train.epochs or train.steps
   std::string unit;     // "epochs" or "steps"
   std::int64_t full = 0;
+
+  // Returns "1 epoch" or "3 steps", for example.
+  std::string text(std::int64_t budget) const {
+    return trainer::with_count(static_cast<std::uint64_t>(budget), unit.substr(0, unit.size() - 1));
+  }
 };
 Budget budget_of(trainer::Config const& config) {
   if (config.train.steps > 0) return {"train.steps", "steps", config.train.steps};
@@ -92,8 +97,8 @@ class Search {
     std::iota(trials.begin(), trials.end(), std::int64_t{0});
     std::vector<trainer::SearchStage> const stages = trainer::stages_of(plan_.trials, plan_.reduction, budget_.full);
     for (std::size_t r = 0; r < stages.size(); ++r) {
-      trainer::print_line(stderr, fmt::format("{} with {} {} each", trainer::with_count(trials.size(), "trial"),
-                                              stages[r].budget, budget_.unit));
+      trainer::print_line(stderr, fmt::format("{} with {} each", trainer::with_count(trials.size(), "trial"),
+                                              budget_.text(stages[r].budget)));
       if (!wait_stage(trials, stages[r].budget, data)) return false;
       auto const next = static_cast<std::size_t>(r + 1 < stages.size() ? stages[r + 1].trials : 1);
       std::vector<std::int64_t> const all =
@@ -131,7 +136,7 @@ class Search {
         fmt::format("{} ended by the machine, not by {} settings, the first with: {}",
                     failures.size() == 1 ? "1 trial was" : fmt::format("{} trials were", failures.size()),
                     failures.size() == 1 ? "its" : "their", failures.front());
-    GPUPS_REQUIRE(reached_ == budget_.full, "{} (no trial has {} {}): {}", what, budget_.full, budget_.unit,
+    GPUPS_REQUIRE(reached_ == budget_.full, "{} (no trial has {}): {}", what, budget_.text(budget_.full),
                   what_to_do(""));
     trainer::print_line(stderr, fmt::format("{}; {}", what, what_to_do("")));
   }
@@ -143,8 +148,8 @@ class Search {
                         trainer::search_page(plan_, *record_, budget_.unit, folder_.filename().string()));
     std::string const reached = reached_ == budget_.full
                                     ? ""
-                                    : fmt::format(" of those with {} {}, because no trial with {} has a result",
-                                                  reached_, budget_.unit, budget_.full);
+                                    : fmt::format(" of those with {}, because no trial with {} has a result",
+                                                  budget_.text(reached_), budget_.full);
     return trainer::search_table(plan_, *record_, budget_.unit) +
            fmt::format("best: trial {}{}, run {}; its configuration is {}, the plot {}\n", best_, reached,
                        folder_of(best_).string(), (folder_ / "best.toml").string(), (folder_ / "search.html").string());
@@ -259,7 +264,7 @@ class Search {
       }
     }
     record_->add(trial, budget, result);
-    trainer::print_line(stderr, fmt::format("trial {}, {} {}: {}", trial, budget, budget_.unit,
+    trainer::print_line(stderr, fmt::format("trial {}, {}: {}", trial, budget_.text(budget),
                                             result.has_failed() ? "failed: " + result.error : result.text));
     return true;
   }

@@ -175,6 +175,7 @@ void throw_if_unused(Config const& config, KnownKeys const& keys, Given const& g
                   one.origin.text, name, keys.readers_with(one.section, one.key));
     auto const reason = one.field->unused_because(config);
     GPUPS_REQUIRE(!reason, "{}: {} has no effect here ({}): remove it", one.origin.text, name, reason.value_or(""));
+    if (name == "train.batch_size") require_batch_size(config, one.origin.text);
   }
 }
 

@@ -219,6 +219,8 @@ std::vector<Difference> resume_differences(Config const& a, Config const& b);
 
 // Throws Error for settings that contradict each other. name: of the configuration, for messages.
 void require_consistent(Config const& config, std::string const& name);
+// Throws Error if train.batch_size is 0 and the kind of task does not choose it. origin: of the setting, for messages.
+void require_batch_size(Config const& config, std::string const& origin);
 // Throws Error if the learning rate changes, although rows are updated by FTRL.
 void require_constant_schedule(Config const& config, std::string const& name);
 // Throws Error if data.train is empty.

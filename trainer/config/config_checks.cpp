@@ -18,8 +18,7 @@ void require_consistent(Config const& config, std::string const& name) {
       "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
-  GPUPS_REQUIRE(config.train.batch_size > 0 || kind.defaults().train.batch_size == 0,
-                "{}: train.batch_size is 0 (out of range: only networks choose it): use a value from 1", name);
+  require_batch_size(config, name);
   kind.check(config, name);
   if (config.optimizer.kind == "ftrl" && is_used(config, "optimizer.kind")) require_constant_schedule(config, name);
   DenseConfig const& dense = config.dense;
@@ -29,6 +28,11 @@ void require_consistent(Config const& config, std::string const& name) {
                 name, dense.density, dense.initial_density);
   GPUPS_REQUIRE(!config.eval.hits.empty(),
                 "{}: eval.hits is empty (no quality would be reported): add a k, for example 10", name);
+}
+
+void require_batch_size(Config const& config, std::string const& origin) {
+  GPUPS_REQUIRE(config.train.batch_size > 0 || config.task.kind->defaults().train.batch_size == 0,
+                "{}: train.batch_size is 0 (out of range: only networks choose it): use a value from 1", origin);
 }
 
 void require_constant_schedule(Config const& config, std::string const& name) {

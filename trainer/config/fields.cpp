@@ -18,6 +18,20 @@ constexpr std::string_view kSections[] = {
     "train", "placement", "eval",      "run",    "cluster"};
 
 Constraint const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};
+// Whether there are samples for validation. Kinds without the keys decide for themselves.
+bool has_validation(Config const& config) {
+  bool decides = true;
+  for (Field const& field : fields_of(*config.task.kind, config.task.kinds)) {
+    bool const is_file = field.name() == "data.valid", is_share = field.name() == "data.valid_share";
+    if (!is_file && !is_share) continue;
+    decides = false;
+    if (field.is_used(config) && (is_file ? !config.data.valid.empty() : config.data.valid_share > 0)) return true;
+  }
+  return decides;
+}
+
+Constraint const kHasPatience{[](Config const& c) { return c.train.patience == 0 || has_validation(c); },
+                              "there are no samples for validation: see data.valid and data.valid_share"};
 Constraint const kValidated{[](Config const& c) { return c.train.validate_every > 0; }, "train.validate_every is 0"};
 
 // The names of readers or models of all kinds, each once.
@@ -134,6 +148,7 @@ std::vector<Field> train_fields() {
                    "validations without improvement after which the run ends; 0: no limit")
           .range(0, 1e6)
           .only_if(kValidated)
+          .only_if(kHasPatience)
           .same_in_trials(),
       FieldBuilder("train", "keep_best", kTrain<&T::keep_best>,
                    "true: the result is the model of the best validation; false: that of the last step")

@@ -29,7 +29,7 @@ Findings check_run(Facts const& facts) {
   if (!facts.run) return found;
   RunFacts const& run = *facts.run;
   for (std::string const& error : run.errors) found.push_back(problem(error));
-  for (std::string const& notice : run.notices) found.push_back(ok(notice));
+  for (std::string const& notice : run.notices) found.push_back(note(notice));
   if (!run.data.empty()) found.push_back(ok(run.data));
   if (!run.device.empty()) found.push_back(ok(fmt::format("{} trains on {}", run.config, run.device)));
   if (!facts.rendezvous.launcher.empty() && run.ranks > 1) {

@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr char const* kLevels[] = {"ok", "warning", "problem"};  // by Finding::Level
+constexpr char const* kLevels[] = {"ok", "note", "warning", "problem"};  // by Finding::Level
 
 }  // namespace
 
@@ -44,6 +44,8 @@ Finding verdict(Finding::Level worst) {
       return warning(
           "the checks have found no problem, but see the warnings above (a run may be slow, or fail in some "
           "cases): correct them if it does");
+    case Finding::Level::kNote:
+      return note("the checks have found no problem; see what the notes above say about the data");
     case Finding::Level::kOk:
       break;
   }
@@ -66,7 +68,7 @@ Findings deserialize(std::string const& text) {
   Findings findings;
   try {
     for (auto const& [level, words] : nlohmann::json::parse(text).get<std::vector<std::pair<int, std::string>>>()) {
-      findings.push_back({static_cast<Finding::Level>(std::clamp(level, 0, 2)), words});
+      findings.push_back({static_cast<Finding::Level>(std::clamp(level, 0, 3)), words});
     }
   } catch (nlohmann::json::exception const& error) {
     throw Error(fmt::format("the findings of another rank cannot be read ({}): start the same program on all ranks",

@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/edit_distance.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/config/task_kind.hpp"
 #include "trainer/input/dictionary.hpp"
 #include "trainer/input/line_reader.hpp"
@@ -17,6 +21,25 @@
 #include "trainer/tasks/common/nearest.hpp"
 
 namespace gpups::trainer {
+namespace {
+
+constexpr char kBlanks[] = " \t\r";
+
+// Returns the number of empty lines of a text file; 0 for other files, and for those that can be read once.
+std::uint64_t empty_lines(std::filesystem::path const& file) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown)) return 0;
+  std::uint64_t empty = 0;
+  try {
+    LineReader reader(file);
+    for (std::string_view line; reader.next(line);) empty += line.find_first_not_of(kBlanks) == line.npos ? 1 : 0;
+  } catch (Error const&) {
+    return 0;  // binary samples have no lines
+  }
+  return empty;
+}
+
+}  // namespace
 
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides, TaskKinds kinds) {
   SavedModel const model = open_model(folder, overrides, kinds);
@@ -97,7 +120,21 @@ void predict_run(std::filesystem::path const& run, std::vector<SettingOverride> 
                  std::function<void(std::span<float const>)> const& take, TaskKinds kinds) {
   SavedModel const model = open_model(run, overrides, kinds);
   Config const& config = model.saved.config;
-  if (config.task.kind->predict(model, file, notices, take)) return;
+  std::uint64_t predictions = 0;
+  auto const count_and_take = [&](std::span<float const> some) {
+    predictions += some.size();
+    take(some);
+  };
+  if (config.task.kind->predict(model, file, notices, count_and_take)) {
+    if (predictions == 0) {
+      notices.push_back(
+          fmt::format("{} has nothing to predict (a first line without numbers is a heading)", file.string()));
+    } else if (std::uint64_t const empty = empty_lines(file); empty > 0) {
+      notices.push_back(fmt::format("skipped {} of {}: they have no lines in the output, so later lines move up",
+                                    with_count(empty, "empty line"), file.string()));
+    }
+    return;
+  }
   throw Error(
       fmt::format("{} has a model of kind {} (it predicts neither clicks nor ratings): give the folder of a run "
                   "on click data or on ratings",
@@ -118,7 +155,10 @@ std::vector<QueriedName> read_users(std::filesystem::path const& file) {
   std::vector<QueriedName> users;
   LineReader reader(file);
   for (std::string_view user; reader.next(user);) {
-    if (!user.empty()) users.push_back({std::string(user), reader.position()});
+    std::size_t const first = user.find_first_not_of(kBlanks);
+    if (first == user.npos) continue;
+    user = user.substr(first, user.find_last_not_of(kBlanks) + 1 - first);
+    users.push_back({std::string(user), reader.position()});
   }
   GPUPS_REQUIRE(!users.empty(), "{} has no users (each line is one): check the file", file.string());
   return users;

@@ -13,6 +13,18 @@ namespace {
 constexpr int kPairsRanksMaxAtEnd = 128;
 constexpr std::size_t kHottestRows = 20;  // in summary.json
 
+// Prints a line for each table with admission that has no rows. Collective.
+void wait_say_if_no_rows(Store& store, Task const& task, ProgressReporter& progress) {
+  std::vector<TableOptions> const tables = task.tables();
+  for (std::uint32_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].admission_count <= 1 || store.size(TableId{t}) > 0) continue;
+    progress.print(fmt::format(
+        "table '{}' has no rows: a row is created at the {}th occurrence of its value, and no value occurred "
+        "so often; lower {}.admission_count",
+        tables[t].name, tables[t].admission_count, tables[t].name == "weights" ? "linear" : "model"));
+  }
+}
+
 }  // namespace
 
 bool Training::wait_finish() {
@@ -20,6 +32,7 @@ bool Training::wait_finish() {
   wait_progressive();
   if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
   wait_save(checkpoint_);
+  if (!stopped_) wait_say_if_no_rows(store(), task(), progress_);
   nlohmann::json summary = wait_summary();
   wait_test(summary);
   for (auto const& line : summary.value("allreduces", nlohmann::json::array())) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/report/plots.hpp"
 #include "trainer/report/report.hpp"
 #include "trainer/report/svg.hpp"
@@ -34,7 +35,9 @@ std::vector<TrialRow> rows_of(SearchPlan const& plan, SearchRecord const& record
     std::int64_t budget = results.rbegin()->first;
     TrialResult last = results.rbegin()->second;
     if (last.has_failed() && results.size() > 1) {
-      std::string const failed = fmt::format("; failed with {} {}: {}", budget, unit, last.error);
+      std::string const failed =
+          fmt::format("; failed with {}: {}",
+                      with_count(static_cast<std::uint64_t>(budget), unit.substr(0, unit.size() - 1)), last.error);
       auto const before = std::prev(results.end(), 2);
       budget = before->first;
       last = before->second;

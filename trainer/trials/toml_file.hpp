@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -20,8 +21,12 @@
 
 namespace gpups::trainer {
 
-// Returns a node as TOML.
+// Returns a node as TOML; a number with as few digits as tell it from others.
 inline std::string toml_text(toml::node const& node) {
+  if (auto const number = node.value_exact<double>(); number && std::isfinite(*number)) {
+    std::string const text = fmt::format("{}", *number);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  }
   std::ostringstream out;
   node.visit([&out](auto const& value) { out << value; });
   return out.str();

@@ -89,6 +89,12 @@ TEST(Config, RejectsValuesOutOfRangeOrUnknown) {
   expect_error([] { parse("[model]\ndim = 0\n"); }, {"run.toml:2", "model.dim is 0", "from 1 to 65536"});
   expect_error([] { parse("[data]\nbad_share_max = 1.5\n"); }, {"data.bad_share_max is 1.5", "from 0 to 1"});
   expect_error([] { parse("[optimizer]\nlearning_rate = nan\n"); }, {"optimizer.learning_rate", "out of range"});
+  expect_error([] { parse("[train]\nbatch_size = 0\n"); }, {"run.toml:2: train.batch_size is 0"});
+  expect_error(
+      [] {
+        parse("", {{"train.batch_size=0", "--set train.batch_size=0"}});
+      },
+      {"--set train.batch_size=0: train.batch_size is 0"});
   expect_error([] { parse("[eval]\nhits = [0]\n"); }, {"eval.hits is 0"});
   expect_error([] { parse("[eval]\nhits = []\n"); }, {"eval.hits is empty"});
   expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits contains 3 twice"});

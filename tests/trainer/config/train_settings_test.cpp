@@ -172,6 +172,23 @@ TEST_F(TrainTest, ReportSettingsChangeTheNumberOfReports) {
   EXPECT_EQ(lines("without", "valid").size(), 0U);
 }
 
+TEST(TrainSettings, PatienceNeedsValidation) {
+  auto const patience = [](std::string const& data, int value) {
+    return parse_config(fmt::format("[data]\n{}\n[train]\npatience = {}\n", data, value), "run.toml", "/")
+        .train.patience;
+  };
+  for (char const* const data :
+       {"valid = ''", "reader = 'ratings'\ntrain = 'r'\nvalid_share = 0", "reader = 'wordnet'\nvalid_share = 0"}) {
+    test::expect_error([&] { patience(data, 1); },
+                       {"train.patience has no effect here (there are no samples for validation", "data.valid_share"});
+    EXPECT_EQ(patience(data, 0), 0) << data;
+  }
+  for (char const* const data : {"", "reader = 'ratings'\ntrain = 'r'\nvalid_share = 0.1",
+                                 "reader = 'clicks'\ntrain = 'c'\nvalid = 'v'", "reader = 'wordnet'"}) {
+    EXPECT_EQ(patience(data, 1), 1) << data;
+  }
+}
+
 // The graph has 120 entities.
 TEST_F(TrainTest, MoreNegativesThanEntitiesAreAllEntities) {
   for (std::string const sampling : {"triple", "shared"}) {

@@ -44,6 +44,7 @@ TEST(DoctorRun, ProbeReportsAllErrors) {
 
 TEST(DoctorReport, LinesHaveLevelRankAndText) {
   EXPECT_EQ(line_of(ok("all is well")), "ok: all is well");
+  EXPECT_EQ(line_of(note("left out 2 lines")), "note: left out 2 lines");
   EXPECT_EQ(line_of(warning("two\nlines"), "ranks 0-3"), "warning: ranks 0-3: two lines");
   EXPECT_EQ(line_of(problem("a (b): c"), "rank 1"), "problem: rank 1: a (b): c");
 }
@@ -51,10 +52,13 @@ TEST(DoctorReport, LinesHaveLevelRankAndText) {
 TEST(DoctorReport, VerdictIsThatOfTheWorstFinding) {
   using Level = Finding::Level;
   EXPECT_EQ(worst_of({ok("a"), problem("b"), warning("c")}), Level::kProblem);
-  EXPECT_EQ(worst_of({ok("a"), warning("c")}), Level::kWarning);
+  EXPECT_EQ(worst_of({ok("a"), warning("c"), note("b")}), Level::kWarning);
+  EXPECT_EQ(worst_of({note("b"), ok("a")}), Level::kNote);
   EXPECT_EQ(worst_of({}), Level::kOk);
   EXPECT_EQ(worst_of({ok("a")}, Level::kProblem), Level::kProblem);
-  for (Level const level : {Level::kOk, Level::kWarning, Level::kProblem}) EXPECT_EQ(verdict(level).level, level);
+  for (Level const level : {Level::kOk, Level::kNote, Level::kWarning, Level::kProblem}) {
+    EXPECT_EQ(verdict(level).level, level);
+  }
 }
 
 TEST(DoctorReport, MergesEqualFindingsOfRanks) {

@@ -2,6 +2,7 @@
 // Findings of the doctor for synthetic machines.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <initializer_list>
 #include <string>
@@ -300,6 +301,14 @@ TEST(DoctorRun, ReportsErrorsOfTheRun) {
   Facts facts = healthy();
   facts.run->errors = {"train.txt cannot be read (it is not there): check data.train"};
   expect_only(facts, Level::kProblem, {"train.txt cannot be read"});
+}
+
+TEST(DoctorRun, NoticesOfTheDataAreNotes) {
+  Facts facts = healthy();
+  facts.run->notices = {"7 triples of the test split, of 9, are in the training data"};
+  Findings const findings = run_checks(facts);
+  EXPECT_EQ(std::count(findings.begin(), findings.end(), note(facts.run->notices[0])), 1);
+  EXPECT_EQ(worst_of(findings), Level::kNote);
 }
 
 }  // namespace

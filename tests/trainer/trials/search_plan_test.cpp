@@ -52,6 +52,12 @@ TEST(SearchPlan, DrawsSettingsOfTrials) {
   EXPECT_NE(other.settings_of(7), plan.settings_of(7));
 }
 
+TEST(SearchPlan, NumbersAreAsShortAsInTheFile) {
+  test::TemporaryFolder folder;
+  auto const file = folder.write("search.toml", "[search]\n[search.settings]\nmodel.n3 = [0.1, 0.2, 1.0, 3e-5]\n");
+  EXPECT_THAT(load_search_plan(file, task_kinds()).settings.at(0).choices, ElementsAre("0.1", "0.2", "1.0", "3e-05"));
+}
+
 TEST(SearchPlan, StagesHaveFewerTrialsWithMoreTime) {
   EXPECT_THAT(stages_of(27, 3, 27),
               ElementsAre(SearchStage{27, 1}, SearchStage{9, 3}, SearchStage{3, 9}, SearchStage{1, 27}));

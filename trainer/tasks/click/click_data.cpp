@@ -40,6 +40,47 @@ std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
   return Split{from.samples, from.first + from.count, count};
 }
 
+// Returns names as text: the first ten, if there are many.
+std::string list_of(std::vector<std::string> const& names) {
+  constexpr std::size_t kMost = 10;
+  std::size_t const some = std::min(names.size(), kMost);
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(some), ", "),
+                     names.size() > some ? fmt::format(" and {} others", names.size() - some) : "");
+}
+
+// Adds a notice if cells of a category of several values have one value each, without a weight. Reads samples until
+// all such categories have others.
+void say_if_single(Split const& split, std::vector<std::string>& notices) {
+  using Kind = CategoryField::Kind;
+  auto const& categories = split.samples.layout().categories;
+  std::vector<std::size_t> single;
+  for (std::size_t c = 0; c < categories.size(); ++c) {
+    if (categories[c].kind != Kind::kOne) single.push_back(c);
+  }
+  SampleBatch batch;
+  for (std::uint64_t begin = 0; begin < split.count && !single.empty(); begin += kSampleBlock) {
+    split.samples.read(split.first + begin, std::min(kSampleBlock, split.count - begin), batch);
+    std::erase_if(single, [&](std::size_t c) {
+      for (std::size_t cell = c; cell + 1 < batch.offsets.size(); cell += categories.size()) {
+        std::uint32_t const from = batch.offsets[cell], to = batch.offsets[cell + 1];
+        if (to - from > 1) return true;
+        if (categories[c].kind == Kind::kWeighted && to > from && batch.weights[from] != 1) return true;
+      }
+      return false;
+    });
+  }
+  if (single.empty()) return;
+  std::vector<std::string> names;
+  for (std::size_t const c : single) names.push_back(categories[c].name);
+  notices.push_back(fmt::format(
+      "no cell of {} has several values{}, although data.multi_hot or data.weighted says so: values are "
+      "separated by '|', and everything else is one value",
+      list_of(names),
+      std::any_of(single.begin(), single.end(), [&](std::size_t c) { return categories[c].kind == Kind::kWeighted; })
+          ? " or weights"
+          : ""));
+}
+
 // Adds a notice if all labels of a split are equal. Reads samples up to the first other label, in general a block.
 void say_if_one_class(Split const& split, std::string_view name, std::vector<std::string>& notices) {
   SampleBatch batch;
@@ -95,14 +136,21 @@ ClickData::ClickData(Config const& config)
     : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
       train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_, &same_columns_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
-  auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
-    if (file.empty()) return cut_off(train_, share, all);
+  auto const held_out = [&](std::string_view name, std::string const& file, double share) -> std::optional<Split> {
+    if (file.empty()) {
+      std::optional<Split> cut = cut_off(train_, share, all);
+      if (!cut && share > 0) {
+        notices_.push_back(fmt::format("data.{}_share = {} selects none of {}: there is no {} split", name, share,
+                                       with_count(all, "sample"), name));
+      }
+      return cut;
+    }
     Split split{open_click_files(files_named(config.data.folder, file), config, notices_, &same_columns_)};
     split.count = split.samples.size();
     return split;
   };
-  test_ = held_out(config.data.test, config.data.test_share);  // the last samples
-  valid_ = held_out(config.data.valid, config.data.valid_share);
+  test_ = held_out("test", config.data.test, config.data.test_share);  // the last samples
+  valid_ = held_out("valid", config.data.valid, config.data.valid_share);
   GPUPS_REQUIRE(train_.count > 0,
                 "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
                 "data.test_share",
@@ -110,12 +158,35 @@ ClickData::ClickData(Config const& config)
   say_if_one_class(train_, "training", notices_);
   if (valid_) say_if_one_class(*valid_, "validation", notices_);
   if (test_) say_if_one_class(*test_, "test", notices_);
+  say_if_single(train_, notices_);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
+  say_if_all_rare(config);
+}
+
+// Adds a notice if all values of a category share one row.
+void ClickData::say_if_all_rare(Config const& config) {
+  auto const min_count = static_cast<std::uint32_t>(config.settings<ClickSettings>().min_count);
+  if (min_count == 0) return;
+  ClickModel model(train_.samples.layout(), config, statistics_);
+  frequent_values(model.features(), min_count);
+  std::vector<std::string> names;
+  std::uint64_t rare = 0;
+  for (std::size_t c = 0; c < values_.size(); ++c) {
+    if (values_[c].has_frequent) continue;
+    names.push_back(train_.samples.layout().categories[c].name);
+    rare += values_[c].values;
+  }
+  if (names.empty()) return;
+  notices_.push_back(fmt::format(
+      "left out all {} of {}, each with fewer than {} samples (model.min_count): all samples "
+      "are alike in {}",
+      with_count(rare, "value"), list_of(names), min_count, names.size() == 1 ? "this column" : "these columns"));
 }
 
 FrequentValues const& ClickData::frequent_values(Features const& features, std::uint32_t min_count) const {
-  std::call_once(measured_,
-                 [&] { frequent_ = features.measure(train_.samples, train_.first, train_.count, min_count); });
+  std::call_once(measured_, [&] {
+    frequent_ = features.measure(train_.samples, train_.first, train_.count, min_count, &values_);
+  });
   return frequent_;
 }
 

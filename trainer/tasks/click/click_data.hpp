@@ -58,6 +58,7 @@ class ClickData : public Data {
   std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
  private:
+  void say_if_all_rare(Config const& config);
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
 
   std::vector<std::string> notices_;
@@ -68,6 +69,7 @@ class ClickData : public Data {
   SampleStatistics statistics_;
   mutable std::once_flag measured_;
   mutable FrequentValues frequent_;
+  mutable std::vector<ValueCounts> values_;  // of each category, measured with frequent_
   // Estimates for a batch of `estimated_for_` samples. They are kept, since all ranks of a process request the same.
   mutable std::mutex estimating_;
   mutable std::size_t estimated_for_ = 0;

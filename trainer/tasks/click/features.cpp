@@ -271,17 +271,33 @@ std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& sample
 }
 
 FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
-                                 std::uint32_t min_count) const {
+                                 std::uint32_t min_count, std::vector<ValueCounts>* of_categories) const {
   KeyCounts counts;
+  std::vector<ValueCounts> of_each(layout_categories_);
+  std::vector<std::size_t> first_with_rows(layout_categories_);
+  for (std::size_t c = 0; c < layout_categories_; ++c) {
+    while (fields_[first_with_rows[c]].salt != fields_[c].salt) ++first_with_rows[c];
+  }
   each_measured(samples, first, count, count, [&](SampleBatch const& batch) {
     std::size_t const cells = batch.samples * layout_categories_;
     for (std::size_t cell = 0; cell < cells; ++cell) {
       std::uint64_t const salt = fields_[cell % layout_categories_].salt;
+      ValueCounts& of_category = of_each[first_with_rows[cell % layout_categories_]];
       std::size_t const from = batch.offsets.empty() ? cell : batch.offsets[cell];
       std::size_t const to = batch.offsets.empty() ? cell + 1 : batch.offsets[cell + 1];
-      for (std::size_t v = from; v < to; ++v) counts.add(salted_key(salt, batch.values[v]));
+      for (std::size_t v = from; v < to; ++v) {
+        std::uint32_t const added = counts.add(salted_key(salt, batch.values[v]));
+        of_category.values += added == 1 ? 1 : 0;
+        of_category.has_frequent = of_category.has_frequent || added >= min_count;
+      }
     }
   });
+  if (of_categories != nullptr) {
+    for (std::size_t c = 0; c < layout_categories_; ++c) {
+      of_each[c].has_frequent = of_each[first_with_rows[c]].has_frequent;
+    }
+    *of_categories = of_each;
+  }
   return counts.at_least(min_count);
 }
 

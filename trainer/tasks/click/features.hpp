@@ -51,6 +51,12 @@ struct ClickInput {
   std::vector<InputPart> parts;
 };
 
+// The distinct values of a category.
+struct ValueCounts {
+  std::uint64_t values = 0;
+  bool has_frequent = false;
+};
+
 // Makes a model's input from samples of a layout.
 class Features {
  public:
@@ -81,9 +87,10 @@ class Features {
   std::size_t first_slot() const { return fields_.front().column / row_stride(groups_.front().dim); }
 
   // Returns the values of categories that occur at least `min_count` times in samples first .. first + count - 1. Reads
-  // all of them, and takes 18 to 36 bytes for each distinct value meanwhile.
-  FrequentValues measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
-                         std::uint32_t min_count) const;
+  // all of them, and takes 18 to 36 bytes for each distinct value meanwhile. of_categories: receives the values of
+  // each category; of those that share rows, the first one has the values of all. May be null.
+  FrequentValues measure(Samples const& samples, std::uint64_t first, std::uint64_t count, std::uint32_t min_count,
+                         std::vector<ValueCounts>* of_categories = nullptr) const;
   // Estimated numbers of entries and keys of a table.
   struct KeyEstimate {
     double entries_per_sample = 0;

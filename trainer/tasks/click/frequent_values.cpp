@@ -49,16 +49,17 @@ std::vector<std::uint64_t> FrequentValues::keys() const {
 
 KeyCounts::KeyCounts() : slots_(1024), counts_(1024) {}
 
-void KeyCounts::add(Key key) {
-  auto const count = [](std::uint8_t& n) { n = static_cast<std::uint8_t>(std::min(n + 1, 255)); };
+std::uint32_t KeyCounts::add(Key key) {
+  auto const count = [](std::uint8_t& n) { return n = static_cast<std::uint8_t>(std::min(n + 1, 255)); };
   if (number(key) == 0) return count(zeros_);
   std::size_t const place = place_of(slots_, number(key));
   if (slots_[place] == 0) {
     slots_[place] = number(key);
     ++size_;
   }
-  count(counts_[place]);
+  std::uint32_t const added = count(counts_[place]);
   if (2 * size_ > slots_.size()) grow();
+  return added;
 }
 
 void KeyCounts::grow() {

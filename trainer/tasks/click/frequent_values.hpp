@@ -33,7 +33,8 @@ class FrequentValues {
 class KeyCounts {
  public:
   KeyCounts();
-  void add(Key key);
+  // Adds a key. Returns how often it has been added, up to 255.
+  std::uint32_t add(Key key);
   // Returns the keys that were added at least `least` times. REQUIRES: least <= 255, where counting stops.
   FrequentValues at_least(std::uint32_t least) const;
 
