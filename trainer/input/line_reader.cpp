@@ -62,8 +62,13 @@ void LineReader::fill() {
 
 std::string LineReader::position() const { return fmt::format("{}:{}", path_, line_number_); }
 
+std::string_view trim_blanks(std::string_view text) {
+  std::size_t const begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
 void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields) {
-  constexpr std::string_view kBlanks = " \t";
   fields.clear();
   for (std::size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
        begin = line.find_first_not_of(kBlanks, begin)) {

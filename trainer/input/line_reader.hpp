@@ -44,6 +44,10 @@ class LineReader {
   std::uint64_t line_number_ = 0;
 };
 
+inline constexpr std::string_view kBlanks = " \t";
+
+// Returns a text without the blanks and tabs at its ends.
+std::string_view trim_blanks(std::string_view text);
 // Sets `fields` to the parts of a line between blanks and tabs.
 void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields);
 

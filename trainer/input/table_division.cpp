@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/input/line_reader.hpp"
 #include "trainer/input/table_notation.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kFirstRows = 1000;
-
-constexpr std::string_view kBlanks = " \t";
 
 // In the order in which they are preferred if the lines do not decide.
 constexpr Separator kSeparators[] = {
@@ -34,12 +33,6 @@ Separator separator_of(std::string_view setting) {
   }
   if (setting == " ") return separator_of("blanks");
   return {setting, setting, {}, false};
-}
-
-std::string_view trimmed(std::string_view text) {
-  std::size_t const begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
 // Returns the text between quotes, in which two quotes are one.
@@ -71,7 +64,7 @@ std::string_view divide(std::string_view line, std::string_view separator, bool 
   auto const end_of_field = [&](std::string_view from) {
     return by_blanks ? from.find_first_of(kBlanks) : from.find(separator);
   };
-  if (by_blanks) line = trimmed(line);
+  if (by_blanks) line = trim_blanks(line);
   while (true) {
     if (by_blanks || quotes) line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
     std::string_view field;
@@ -79,13 +72,13 @@ std::string_view divide(std::string_view line, std::string_view separator, bool 
     if (quotes && line.starts_with('"')) {
       std::size_t const quote = end_of_quotes(line);
       if (quote == line.npos) return "has a quote without an end on the line";
-      field = trimmed(unquoted(line.substr(1, quote - 1), fields));
+      field = trim_blanks(unquoted(line.substr(1, quote - 1), fields));
       line.remove_prefix(quote + 1);
       end = end_of_field(line);
-      if (!trimmed(line.substr(0, end)).empty()) return "has text after a field in quotes";
+      if (!trim_blanks(line.substr(0, end)).empty()) return "has text after a field in quotes";
     } else {
       end = end_of_field(line);
-      field = trimmed(line.substr(0, end));
+      field = trim_blanks(line.substr(0, end));
     }
     fields.all.push_back(field);
     if (end == line.npos) return {};

@@ -8,19 +8,13 @@
 #include <set>
 
 #include "kernels/base/check.hpp"
+#include "trainer/input/line_reader.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kShownBytes = 80;
-constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kBrackets[] = {"()", "[]", "{}"};
-
-std::string_view trimmed(std::string_view text) {
-  std::size_t const begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 // Whether most elements are so. Sets `shown` to the first of them.
 template <class All, class Is>
@@ -36,14 +30,14 @@ bool most_are(All const& all, Is is, typename All::value_type const*& shown) {
 std::string shown_row(TableRow const& row) { return fmt::format("'{}'", fmt::join(row, "' and '")); }
 
 bool is_n_triple(std::string_view line) {
-  line = trimmed(line);
+  line = trim_blanks(line);
   return (line.starts_with('<') || line.starts_with("_:")) &&
          (line.ends_with(" .") || line.ends_with("\t.") || line.ends_with(">.") || line.ends_with("\"."));
 }
 
 // Whether a line ends with a dict of Python that is not all of it.
 bool has_attributes(std::string_view line) {
-  line = trimmed(line);
+  line = trim_blanks(line);
   std::size_t const at = line.find('{', 1);
   if (line.starts_with('{') || !line.ends_with('}') || at == line.npos || at + 1 == line.size()) return false;
   return std::string_view(" \t,;").find(line[at - 1]) != line.npos &&
