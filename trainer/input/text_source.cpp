@@ -225,10 +225,10 @@ void require_no_other_text(std::string_view begin, std::string_view path) {
     GPUPS_REQUIRE(!text.starts_with(other.begin), "{} is {} (lines of text are read): {}", path, other.is,
                   other.instead);
   }
+  std::string_view const first = begin.substr(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
   GPUPS_REQUIRE(!is_error_of_server(text),
-                "{} begins with '{}' (a server sent it in place of the file): download the "
-                "file itself",
-                path, std::string_view(text).substr(0, text.find('\n')));
+                "{} begins with '{}' (a server sent it in place of the file): download the file itself", path,
+                first.substr(0, std::min(first.find_first_of("\r\n"), kBytes)));
 }
 
 // Leaves out a byte order mark at the start of a text, and rejects text with other ends of lines, or with a mark in its
