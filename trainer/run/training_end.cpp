@@ -19,8 +19,8 @@ void wait_say_if_no_rows(Store& store, Task const& task, ProgressReporter& progr
   for (std::uint32_t t = 0; t < tables.size(); ++t) {
     if (tables[t].admission_count <= 1 || store.size(TableId{t}) > 0) continue;
     progress.print(fmt::format(
-        "table '{}' has no rows: a row is created at the {}th occurrence of its value, and no value occurred "
-        "so often; lower {}.admission_count",
+        "table '{}' has no rows: a row is created at occurrence {} of its value, and no value occurred so often; "
+        "lower {}.admission_count",
         tables[t].name, tables[t].admission_count, tables[t].name == "weights" ? "linear" : "model"));
   }
 }
