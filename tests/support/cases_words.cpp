@@ -60,7 +60,7 @@ struct SkipGramInput {
                                 .word_offsets = word_offsets_there,
                                 .context_offsets = context_offsets_there,
                                 .negatives = kNegatives,
-                                .drawn = kDrawn,
+                                .shared_negatives = kDrawn,
                                 .l2 = kL2,
                                 .word_gradients = of_words,
                                 .context_gradients = of_contexts,

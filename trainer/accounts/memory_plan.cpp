@@ -73,11 +73,12 @@ void add_placement(MemoryPlan& plan, Config const& config, std::uint64_t samples
 }
 
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
-                     std::uint32_t microbatches) {
+                     std::uint32_t microbatches, bool shuffled) {
   std::size_t const all = microbatches > 0 ? microbatches : new_microbatches(config, ranks);
   auto const size = static_cast<std::size_t>(ranks), batch = static_cast<std::size_t>(config.train.batch_size);
-  std::size_t const samples = std::min<std::uint64_t>(batch, data_samples);  // of all ranks
   std::size_t const per_epoch = (data_samples + batch - 1) / batch;
+  std::size_t const samples = shuffled ? (data_samples + per_epoch - 1) / per_epoch  // of all ranks, see BatchSampler
+                                       : std::min<std::uint64_t>(batch, data_samples);
   std::size_t const steps = config.train.steps > 0 ? static_cast<std::size_t>(config.train.steps)
                                                    : static_cast<std::size_t>(config.train.epochs) * per_epoch;
   StepSizes step{};

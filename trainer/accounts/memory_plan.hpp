@@ -34,9 +34,10 @@ struct StepSizes {
   double replica_fraction;  // placement.replica_fraction
   bool rows_move;           // placement.policy is not static, and there are other ranks
 };
-// data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run.
+// data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run. shuffled: see
+// BatchOptions.
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
-                     std::uint32_t microbatches);
+                     std::uint32_t microbatches, bool shuffled = true);
 // Returns the number of microbatches of a new run.
 std::uint32_t new_microbatches(Config const& config, int ranks);
 

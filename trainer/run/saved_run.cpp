@@ -23,8 +23,6 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr char kBlanks[] = " \t\r";
-
 // Returns the number of empty lines of a text file; 0 for other files, and for those that can be read once.
 std::uint64_t empty_lines(std::filesystem::path const& file) {
   std::error_code unknown;
@@ -32,7 +30,7 @@ std::uint64_t empty_lines(std::filesystem::path const& file) {
   std::uint64_t empty = 0;
   try {
     LineReader reader(file);
-    for (std::string_view line; reader.next(line);) empty += line.find_first_not_of(kBlanks) == line.npos ? 1 : 0;
+    for (std::string_view line; reader.next(line);) empty += trim_blanks(line).empty() ? 1 : 0;
   } catch (Error const&) {
     return 0;  // binary samples have no lines
   }
@@ -155,9 +153,8 @@ std::vector<QueriedName> read_users(std::filesystem::path const& file) {
   std::vector<QueriedName> users;
   LineReader reader(file);
   for (std::string_view user; reader.next(user);) {
-    std::size_t const first = user.find_first_not_of(kBlanks);
-    if (first == user.npos) continue;
-    user = user.substr(first, user.find_last_not_of(kBlanks) + 1 - first);
+    user = trim_blanks(user);
+    if (user.empty()) continue;
     users.push_back({std::string(user), reader.position()});
   }
   GPUPS_REQUIRE(!users.empty(), "{} has no users (each line is one): check the file", file.string());

@@ -95,7 +95,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     }
     if (!lost_best.empty()) progress_.print(lost_best);
     progress_.print(data_.summary());
-    if (end_ < config_.task.kind->least_steps(config_) && config_.train.steps == 0) {
+    if (end_ < config_.task.kind->least_steps(config_) && config_.train.steps == 0 && state_.clock < end_) {
       progress_.print(fmt::format(
           "only {} in all, with batches of {} (a model hardly learns in so few): raise train.epochs, or lower "
           "train.batch_size{}",
@@ -179,7 +179,8 @@ MemoryPlan Training::memory_plan(Device device) {
     plan.push_back({.what = line.what, .bytes = on_host ? used : line.bytes, .on_host = on_host});
   }
   add_saving(plan, task().tables(), static_cast<std::size_t>(store().ranks()));
-  StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), state_.microbatches);
+  StepSizes const step =
+      step_sizes(config_, data_.samples(), device, store().ranks(), state_.microbatches, data_.is_shuffled());
   for (PlannedMemory const& line : data_.memory_plan(config_, device, step)) plan.push_back(line);
   return plan;
 }
@@ -345,7 +346,7 @@ nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
 void require_memory_for(Config const& given, Data const& data, Group const& group, int ranks_here) {
   Config const config = with_batch_size(given, data);
   Device const device = device_from(config.run.device, group.location().local_rank);
-  StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0);
+  StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0, data.is_shuffled());
   require_memory(data.memory_plan(config, device, step), device, ranks_here);
 }
 

@@ -34,6 +34,7 @@ TEST(StepSizes, DescribeTheRankWithMostSamples) {
   EXPECT_EQ(third.microbatches, 3U);
   EXPECT_EQ(third.samples, 375U);
   EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // the data has only 40 samples
+  EXPECT_EQ(sizes({"train.batch_size=1000"}, 1001).samples, 501U);                 // two batches of one size
   EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // the run has only 2 steps
   EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // 3 epochs of one batch each
   EXPECT_EQ(sizes({"train.batch_size=1000"}, 1000000, 20).microbatches, 1U);
