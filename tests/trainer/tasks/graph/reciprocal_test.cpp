@@ -70,7 +70,7 @@ TEST_F(SoftmaxRun, SettingsChangeTheTables) {
   EXPECT_NE(hash("queries", {"model.sampling=kvsall", "model.loss=logistic"}), hash("one", {"model.loss=logistic"}));
 }
 
-TEST_F(SoftmaxRun, DrawsNoNegativesIfAllEntitiesAreCandidates) {
+TEST_F(SoftmaxRun, TrainsOnTwoEntitiesWithAllSamplings) {
   folder_.write("two.txt", "ann\tknows\tben\n");
   Settings const two{"train.steps=1", "data.train=two.txt", "data.valid=", "data.test=", "model.reciprocal=true"};
   auto const steps = [&](std::string const& sampling) {
@@ -78,8 +78,7 @@ TEST_F(SoftmaxRun, DrawsNoNegativesIfAllEntitiesAreCandidates) {
     settings.push_back("model.sampling=" + sampling);
     return run(sampling, settings).at("steps").get<int>();
   };
-  expect_error([&] { steps("shared"); }, {"model.negatives is 6", "2 entities"});
-  for (char const* sampling : {"all", "kvsall"}) EXPECT_EQ(steps(sampling), 1) << sampling;
+  for (char const* sampling : {"shared", "all", "kvsall"}) EXPECT_EQ(steps(sampling), 1) << sampling;
 }
 
 TEST_F(SoftmaxRun, RejectsWhatItCannotTrain) {

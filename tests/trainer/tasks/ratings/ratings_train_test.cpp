@@ -152,7 +152,7 @@ TEST_F(RatingsTrainTest, BiasesLearnWhatRowsAndColumnsHaveInCommon) {
 
 TEST_F(RatingsTrainTest, PredictsRatingsOfKnownAndUnknownIds) {
   folder_.write("ratings.txt", biased_ratings());
-  run("run", {"train.epochs=40", "model.dim=2", "run.ranks=2"});
+  run("run", {"train.epochs=60", "model.dim=2", "run.ranks=2"});
   export_run(folder_.path() / "run", {}, folder_.path() / "exported", ModelFormat::kFlat);
   auto const description = nlohmann::json::parse(std::ifstream(folder_.path() / "exported" / "model.json"));
   double const mean = description.at("mean");
