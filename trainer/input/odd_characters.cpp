@@ -10,7 +10,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kLongBlock = 1024, kShortBlock = 64;  // bytes that are checked at once
+constexpr std::size_t kLongBlock = 1024, kShortBlock = 64, kLeastBlock = 8;  // bytes that are checked at once
 
 // Whether all bytes of a block are printable ASCII, tabs or ends of lines. Compilers make vector code of it.
 template <std::size_t kBytes>
@@ -86,6 +86,7 @@ void OddCharacters::check(std::string_view text, std::uint64_t line) {
       if (!is_plain_block<kShortBlock>(text.data() + at)) check_slowly(text, at, at + kShortBlock, line);
     }
   }
+  while (at + kLeastBlock <= text.size() && is_plain_block<kLeastBlock>(text.data() + at)) at += kLeastBlock;
   check_slowly(text, at, text.size(), line);
 }
 
