@@ -21,7 +21,7 @@
 
 namespace gpups::trainer {
 
-// A step that is ready to run. If a small last batch has no samples for this rank, `work` is null and `prepared` empty.
+// A step that is ready to run. If a small batch has no samples for this rank, `work` is null and `prepared` empty.
 struct PreparedStep {
   Clock clock{};
   std::int64_t epoch = 0;
