@@ -8,6 +8,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/odd_characters.hpp"
 
 namespace gpups::trainer {
 
@@ -38,7 +39,7 @@ bool LineReader::next(std::string_view& line) {
   begin_ = newline == nullptr ? end_ : stop + 1;
   if (line.ends_with('\r')) line.remove_suffix(1);
   ++line_number_;
-  require_text(line, path_, line_number_);
+  if (!plain_) require_text(line, path_, line_number_);
   return true;
 }
 
@@ -58,6 +59,8 @@ void LineReader::fill() {
   std::size_t const got = text_->read(buffer_.data() + left, kBlockBytes);
   end_ = left + got;
   ended_ = got < kBlockBytes;
+  // Checked once for all of its lines, which may be short.
+  plain_ = is_plain_text({buffer_.data(), end_}) && !has_lone_cr({buffer_.data(), end_});
 }
 
 std::string LineReader::position() const { return fmt::format("{}:{}", path_, line_number_); }

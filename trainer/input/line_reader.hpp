@@ -27,6 +27,8 @@ class LineReader {
   // Returns the text that next() will return, as far as it is in memory: the first 1 MiB before the first call, and all
   // of a smaller file.
   std::string_view ahead();
+  // Returns whether the last line that next() returned has printable ASCII and tabs only. May be false for such lines.
+  bool is_plain() const { return plain_; }
   // Returns the number of the last line that next() returned, from 1.
   std::uint64_t line_number() const { return line_number_; }
   // Returns "path:number" of that line.
@@ -41,6 +43,7 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the bytes in buffer_ that next() has not returned
   bool ended_ = false;
+  bool plain_ = false;  // buffer_ has printable ASCII, tabs and ends of lines only
   std::uint64_t line_number_ = 0;
 };
 

@@ -57,6 +57,14 @@ bool is_plain_text(std::string_view text) {
   return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), is_plain);
 }
 
+bool has_lone_cr(std::string_view text) {
+  unsigned char found = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    found = static_cast<unsigned char>(found | static_cast<unsigned char>((text[i] == '\r') & (text[i + 1] != '\n')));
+  }
+  return found != 0;
+}
+
 void OddCharacters::add(char32_t character, std::uint64_t line) {
   if (count_++ > 0) return;
   first_ = character;

@@ -12,6 +12,9 @@ namespace gpups::trainer {
 // Returns whether a text has nothing but printable ASCII, tabs and ends of lines. Reads about as fast as memory.
 bool is_plain_text(std::string_view text);
 
+// Returns whether a text has a CR before another character than LF. Reads about as fast as memory.
+bool has_lone_cr(std::string_view text);
+
 // Counts such characters in a text: control characters, no-break and wide spaces, zero-width spaces, separators of
 // lines other than LF and CR LF, marks of direction. The joiners of emoji and of Arabic and Indic scripts are not
 // counted.

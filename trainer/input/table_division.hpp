@@ -43,10 +43,11 @@ using TableRow = std::vector<std::string>;
 struct Division {
   Separator separator;
   bool quotes = false;
-  std::vector<TableRow> rows{};  // of lines that can be divided
-  std::size_t fields = 0;        // of most lines that have enough
-  std::size_t lines_fit = 0;     // which have so many; with takes_rest, which have enough
-  std::string notice{};          // of names that may be divided wrongly, or empty
+  std::vector<TableRow> rows{};        // of lines that can be divided
+  std::size_t fields = 0;              // of most lines that have enough
+  std::size_t lines_with_numbers = 0;  // of them, in the columns of numbers
+  std::size_t lines_fit = 0;           // which have so many; with takes_rest, which have enough
+  std::string notice{};                // of names that may be divided wrongly, or empty
 };
 
 // Returns how many columns a line must have: those before the first that may lack.

@@ -11,6 +11,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/input/table_division.hpp"
+#include "trainer/input/table_notation.hpp"
 
 namespace gpups::trainer {
 std::string plain_name(std::string_view name) {
@@ -126,6 +127,20 @@ void set_named_columns(TableSettings const& settings, TableKind const& kind, Tab
                   "data.columns has {} twice (each column has one meaning): correct it", name);
     layout.columns.push_back(place);
   }
+}
+
+// Returns which column has the usual name of another one: a number of data.columns may be meant for other files.
+std::string contradiction(TableLayout const& layout, TableKind const& kind, TableRow const& heading) {
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+    std::size_t const place = layout.columns[i];
+    if (place >= heading.size() || is_called(heading[place], kind.columns[i])) continue;
+    if (std::any_of(kind.columns.begin(), kind.columns.end(),
+                    [&](auto const& c) { return is_called(heading[place], c); })) {
+      return fmt::format("data.columns reads column {}, which the heading calls '{}', as {}", place + 1, heading[place],
+                         kind.columns[i].is);
+    }
+  }
+  return {};
 }
 
 std::string all_of(TableKind const& kind) {
@@ -271,6 +286,10 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   } else {
     set_named_columns(settings, kind, first, path, layout);
     if (names && first != nullptr && settings.heading == "auto") require_names(rows, layout, path);
+    if (!names && first != nullptr) layout.contradicts = contradiction(layout, kind, *first);
+  }
+  if (settings.separator == "auto" && !kind.columns.front().is_number) {
+    require_no_lists(std::span(rows).subspan(first == nullptr ? 0 : 1), division.separator, layout, kind, path);
   }
   bool const any_number = layout.takes_rest || fields == 0;
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
@@ -287,6 +306,10 @@ void SameColumns::check(TableLayout const& layout, std::string_view path) {
     first_ = layout;
     return;
   }
+  GPUPS_REQUIRE(layout.contradicts.empty() || first_.heading,
+                "{}: {}, and {} has no heading (the columns may be others): correct data.columns, or the order of the "
+                "columns",
+                path, layout.contradicts, first_path_);
   std::size_t const both = std::min(first_.columns.size(), layout.columns.size());
   bool const same_places = std::equal(
       first_.columns.begin(), first_.columns.begin() + static_cast<std::ptrdiff_t>(both), layout.columns.begin());

@@ -48,6 +48,7 @@ struct TableLayout {
   std::vector<std::string> names{};            // of the heading
   std::string divided{"separated by blanks"};  // how, in words
   std::string notice{};                        // of names that may be divided wrongly, or empty
+  std::string contradicts{};                   // what a heading calls columns that data.columns numbers, or empty
   std::string says{};                          // what was found, for the log; empty if it is what the reader expects
 };
 

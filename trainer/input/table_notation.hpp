@@ -17,9 +17,13 @@ void require_no_n_triples(std::span<std::string_view const> lines, std::string_v
 void require_no_attributes(std::span<std::string_view const> lines, std::string_view path);
 
 // Throws Error if the names of most rows have a separator, brackets or numbers that are no part of them: "(a, b)",
-// "a: b", "a -> b", "u i:5 j:2", "u,['i', 'j']". Returns a notice if they may have some, or nothing. lists: a row is a
-// name and any number of others.
+// "a: b", "a -> b", "a b .", "u i:5 j:2", "u,['i', 'j']". Returns a notice if they may have some, or nothing. lists: a
+// row is a name and any number of others.
 std::string require_plain_names(Division const& division, std::span<std::string_view const> lines,
                                 TableKind const& kind, bool lists, std::string_view path);
+
+// Throws Error if fields that should be one name have several, between another separator: "a,b c d". rows: of data.
+void require_no_lists(std::span<TableRow const> rows, Separator const& separator, TableLayout const& layout,
+                      TableKind const& kind, std::string_view path);
 
 }  // namespace gpups::trainer

@@ -88,8 +88,10 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
     ++lines_.lines;
-    odd_.check(line, lines_of_file_.line_number());
-    if (line.find('\r') != line.npos) odd_.add('\r', lines_of_file_.line_number());
+    if (!lines_of_file_.is_plain()) {
+      odd_.check(line, lines_of_file_.line_number());
+      if (line.find('\r') != line.npos) odd_.add('\r', lines_of_file_.line_number());
+    }
     if (std::string_view const wrong = divide(line, layout_.separator, layout_.quotes, divided_); !wrong.empty()) {
       reject(wrong);
       continue;
@@ -112,6 +114,7 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
         bool const may_lack = kind_.columns[i].may_lack || (i > 0 && layout_.takes_rest);
         if (!may_lack) wrong = fmt::format("has {}, none for {}", with_count(size, "field"), kind_.columns[i].is);
       } else if (divided_.all[place].empty()) {
+        if (kind_.columns[i].may_lack) break;  // as pandas writes what lacks
         wrong = fmt::format("has an empty field for {}", kind_.columns[i].is);
       } else {
         fields.push_back(divided_.all[place]);
@@ -148,6 +151,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   if (!layout_.notice.empty()) notices.push_back(fmt::format("{} {}", path, layout_.notice));
+  if (!layout_.contradicts.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.contradicts));
   first_row_.say(path, notices);
   size_row_.say(path, lines_.lines, notices);
   odd_.say(path, notices);

@@ -10,51 +10,16 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/trainer/input/table_fixture.hpp"
 #include "trainer/input/input_file.hpp"
 
-namespace gpups::trainer::table_reader_test {
+namespace gpups::trainer::table_test {
 namespace {
 
 using test::expect_error;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Row = std::vector<std::string>;
-using Rows = std::vector<Row>;
-
-constexpr TableColumn kNames[] = {{.is = "subject", .headings = "subject head"},
-                                  {.is = "relation", .headings = "relation"},
-                                  {.is = "object", .headings = "object tail"}};
-constexpr TableKind kTriples{.columns = kNames, .separator = "tab"};
-constexpr TableColumn kPair[] = {{.is = "user", .headings = "user userid"}, {.is = "item", .headings = "item movieid"}};
-constexpr TableKind kLists{.columns = kPair, .takes_rest = true};
-constexpr TableColumn kNumbers[] = {{.is = "row", .headings = "user userid", .is_number = true},
-                                    {.is = "column", .headings = "item movieid", .is_number = true},
-                                    {.is = "rating", .headings = "rating", .is_number = true}};
-constexpr TableKind kRatings{.columns = kNumbers, .comments = "#%", .skips_rest = true};
-constexpr TableColumn kEnds[] = {{.is = "from", .headings = "source"},
-                                 {.is = "to", .headings = "target"},
-                                 {.is = "weight", .headings = "weight", .is_number = true, .may_lack = true}};
-constexpr TableKind kEdges{.columns = kEnds, .comments = "#%", .is_square = true};
-
-class TableReaderTest : public testing::Test {
- protected:
-  Rows read(std::string_view text, TableKind const& kind, TableSettings const& settings = {},
-            double bad_share_max = 0) {
-    notices_.clear();
-    TableReader reader(folder_.write("table", text), settings, kind);
-    Rows rows;
-    for (std::vector<std::string_view> fields; reader.next(fields);) rows.emplace_back(fields.begin(), fields.end());
-    reader.finish(bad_share_max, "a line", notices_);
-    return rows;
-  }
-  void reject(std::string_view text, TableKind const& kind, std::initializer_list<char const*> words,
-              TableSettings const& settings = {}) {
-    expect_error([&] { read(text, kind, settings); }, words);
-  }
-
-  test::TemporaryFolder folder_;
-  std::vector<std::string> notices_;
-};
+using TableReaderTest = TableTest;
 
 TEST_F(TableReaderTest, FindsTheSeparator) {
   Rows const triples{{"a", "r", "b"}, {"c", "r", "a"}};
@@ -114,11 +79,6 @@ TEST_F(TableReaderTest, RejectsTwoSeparators) {
   for (char const* lines : {"<a> <b> <c> .\n", "<a>\t<b>\t<c> .\n", "<a> <b> <c>.\n_:a <b> \"c d\" .\n"}) {
     reject(lines, kTriples, {"has lines of N-Triples, such as '<a>", "between tabs", "sed -E"});
   }
-}
-
-TEST_F(TableReaderTest, AdvisesTheSeparatorThatGivesMoreFields) {
-  reject("u1,i1,2020-01-01 10:00:00\nu2,i2,2020-01-02 11:30:00\n", kLists,
-         {"has ',' within names", "set data.separator to \"comma\", or to \"blanks\""});
 }
 
 TEST_F(TableReaderTest, ReadsALastColumnThatMostLinesLack) {
@@ -394,4 +354,4 @@ TEST(FilesNamed, MatchPatterns) {
 }
 
 }  // namespace
-}  // namespace gpups::trainer::table_reader_test
+}  // namespace gpups::trainer::table_test

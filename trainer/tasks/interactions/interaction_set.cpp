@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -34,8 +35,20 @@ constexpr TableColumn kInteractionColumns[] = {
 };
 constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
 
+// Whether, in many rows of one size, no name is in two columns after the first: items would be.
+bool has_own_names(std::vector<std::vector<std::string>> const& rows) {
+  constexpr std::size_t kManyRows = 10;
+  std::map<std::string_view, std::size_t> column_of;
+  for (auto const& row : rows) {
+    for (std::size_t column = 1; column < row.size(); ++column) {
+      if (!row[column].empty() && column_of.try_emplace(row[column], column).first->second != column) return false;
+    }
+  }
+  return rows.size() >= kManyRows;
+}
+
 // Throws Error if the lines may be a user, an item and other columns, and not a user and items: there are as many
-// fields in each, and those after the second are numbers, or a user has several lines.
+// fields in each, and those after the second are numbers, or a user has several lines, or columns have other names.
 void require_lists(TableReader const& reader, std::filesystem::path const& file) {
   auto const& rows = reader.first_rows();
   std::size_t least = ~std::size_t{0}, most = 0;
@@ -49,6 +62,7 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
     repeated = repeated || !users.insert(row.front()).second;
   }
   bool const same = least == most || (least == 3 && most == 4);
+  bool const apart = same && least == most && has_own_names(rows);
   // Items are alike: not numbers in one column, and names in another.
   bool mixed = false;
   for (std::size_t column = 2; same && rows.size() > 1 && column < least; ++column) {
@@ -57,7 +71,7 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
     mixed = mixed || count == static_cast<std::ptrdiff_t>(rows.size());
   }
   GPUPS_REQUIRE(
-      rows.empty() || !((numbers && most >= 3 && most <= 4) || (same && least >= 3 && (repeated || mixed))),
+      rows.empty() || !((numbers && most >= 3 && most <= 4) || (same && least >= 3 && (repeated || mixed || apart))),
       "{} has lines of {} fields (if a line is a user, an item and other columns, these would become "
       "items): set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and "
       "items",

@@ -63,6 +63,19 @@ TEST_F(InteractionSetTest, RejectsFilesOfUsersAlone) {
   EXPECT_THAT(read_interactions(data).notices, testing::Contains(HasSubstr("left out 2 lines of ")));
 }
 
+// Items have names of one kind, and a table has a kind in each column.
+TEST_F(InteractionSetTest, RejectsTablesWithoutColumns) {
+  std::string table, lists;
+  for (int i = 0; i < 10; ++i) {
+    table += fmt::format("u{},i{},2020-01-{} 10:00:00\n", i, i % 4, 10 + i % 7);
+    lists += fmt::format("u{},i{},i{}\n", i, i % 4, (i + 1) % 4);
+  }
+  folder_.write("train.txt", table);
+  expect_error([&] { read_interactions(config()); }, {"has lines of 3 fields", "would become items", "data.columns"});
+  folder_.write("train.txt", lists);
+  EXPECT_EQ(read_interactions(config()).train.size(), 20U);
+}
+
 // A rating or a time must not become an item.
 TEST_F(InteractionSetTest, RejectsRatingsWithoutColumns) {
   for (char const* text :

@@ -249,6 +249,10 @@ TEST_F(RatingsTrainTest, PredictsNoFileWhoseIdsWouldBeExchanged) {
   predict("unnamed", "userId,movieId\n1,2\n");
   expect_error([&] { predict("named", "1,2\n"); }, {"has no heading", "the column ids before the row ids"});
   expect_error([&] { predict("unnamed", "movieId,userId\n1,2\n"); }, {"has a heading", "have none"});
+  run("numbered", {"train.epochs=1", "data.columns=[\"2\", \"1\", \"3\"]"});
+  predict("numbered", "1,2\n");
+  predict("numbered", "movieId,userId\n1,2\n");
+  expect_error([&] { predict("numbered", "userId,movieId\n1,2\n"); }, {"column 2, which the heading calls 'movieId'"});
 }
 
 TEST_F(RatingsTrainTest, SaysThatRatingsAreEqualOrHaveFewDigits) {
