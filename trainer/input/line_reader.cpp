@@ -59,7 +59,7 @@ void LineReader::fill() {
   std::size_t const got = text_->read(buffer_.data() + left, kBlockBytes);
   end_ = left + got;
   ended_ = got < kBlockBytes;
-  // Checked once for all of its lines, which may be short.
+  // One check of a block is faster than one of each line.
   plain_ = is_plain_text({buffer_.data(), end_}) && !has_lone_cr({buffer_.data(), end_});
 }
 

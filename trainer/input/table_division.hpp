@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides lines of text into fields, and finds what separates them.
+// Divides lines of text into fields.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +39,14 @@ struct Separator {
 
 using TableRow = std::vector<std::string>;
 
+// Returns how many columns a line must have: those before the first that may lack.
+std::size_t least_of(TableKind const& kind);
+
+// Returns the separators that are tried, in the order in which they are preferred if the lines do not decide.
+std::span<Separator const> separators();
+// Returns the separator that data.separator names; any other text is one.
+Separator separator_of(std::string_view setting);
+
 // The first lines of a file, divided in one way.
 struct Division {
   Separator separator;
@@ -50,12 +58,8 @@ struct Division {
   std::string notice{};                // of names that may be divided wrongly, or empty
 };
 
-// Returns how many columns a line must have: those before the first that may lack.
-std::size_t least_of(TableKind const& kind);
-
-// Returns the lines, divided as the settings say, or in the way that gives most lines the same number of fields. path:
-// for messages. Throws Error if two ways are as good and differ.
-Division best_division(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
-                       std::string_view path);
+// Divides lines. any_columns: lines may have more fields than the reader has columns.
+Division division_by(Separator const& separator, std::span<std::string_view const> lines, TableKind const& kind,
+                     bool any_columns);
 
 }  // namespace gpups::trainer

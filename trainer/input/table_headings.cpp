@@ -8,6 +8,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "trainer/input/column_names.hpp"
 #include "trainer/input/table_division.hpp"
 
 namespace gpups::trainer {

@@ -10,49 +10,18 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "trainer/input/column_names.hpp"
+#include "trainer/input/separator_choice.hpp"
 #include "trainer/input/table_division.hpp"
-#include "trainer/input/table_notation.hpp"
+#include "trainer/input/table_lists.hpp"
 
 namespace gpups::trainer {
-std::string plain_name(std::string_view name) {
-  std::string text;
-  for (char const c : name) {
-    if (c != '_' && c != '-' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return text;
-}
-
 namespace {
 
-bool is_called(std::string_view heading, TableColumn const& column) {
-  std::string const name = plain_name(heading);
-  return !name.empty() && fmt::format(" {} ", column.headings).find(" " + name + " ") != std::string::npos;
-}
-
-constexpr std::size_t kNone = ~std::size_t{0};
-
-// Returns the place of each column by the names of a heading; kNone for those that it does not have, or has twice.
-std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind) {
-  std::vector<std::size_t> places;
-  for (TableColumn const& column : kind.columns) {
-    std::size_t place = kNone;
-    int found = 0;
-    for (std::size_t i = 0; i < heading.size(); ++i) {
-      if (is_called(heading[i], column)) place = i, ++found;
-    }
-    places.push_back(found == 1 ? place : kNone);
-  }
-  return places;
-}
-
-bool has_required(std::vector<std::size_t> const& places, TableKind const& kind) {
-  std::size_t const least = least_of(kind);
-  for (std::size_t i = 0; i < least; ++i) {
-    if (places[i] == kNone || std::find(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i), places[i]) !=
-                                  places.begin() + static_cast<std::ptrdiff_t>(i))
-      return false;
-  }
-  return true;
+// Whether the first field of a row has no name, and the others have.
+bool is_index_heading(TableRow const& row) {
+  return row.size() > 2 && row.front().empty() &&
+         std::none_of(row.begin() + 1, row.end(), [](std::string const& name) { return name.empty(); });
 }
 
 // Whether the first row is a heading: it has the names of the columns, or no numbers, where all other rows have numbers
@@ -60,7 +29,12 @@ bool has_required(std::vector<std::size_t> const& places, TableKind const& kind)
 bool has_heading(std::vector<TableRow> const& rows, TableKind const& kind) {
   if (rows.empty()) return false;
   TableRow const& first = rows.front();
-  if (has_required(places_by_name(first, kind), kind)) return true;
+  if (has_required_names(places_by_name(first, kind), kind)) return true;
+  // The column of row names has none: pandas and R write so.
+  if (!kind.columns.front().is_number && rows.size() > 1 && is_index_heading(first) &&
+      std::none_of(rows.begin() + 1, rows.end(), [](TableRow const& row) { return row.front().empty(); })) {
+    return true;
+  }
   if (std::any_of(first.begin(), first.end(), [](std::string const& f) { return is_number(f); })) return false;
   bool const letters = std::any_of(first.begin(), first.end(), [](std::string const& f) {
     return !f.empty() && std::isalpha(static_cast<unsigned char>(f.front())) != 0;
@@ -129,7 +103,7 @@ void set_named_columns(TableSettings const& settings, TableKind const& kind, Tab
   }
 }
 
-// Returns which column has the usual name of another one: a number of data.columns may be meant for other files.
+// Returns a message if data.columns gives a column a meaning that its heading contradicts, or nothing.
 std::string contradiction(TableLayout const& layout, TableKind const& kind, TableRow const& heading) {
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     std::size_t const place = layout.columns[i];
@@ -194,15 +168,15 @@ void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size
   std::size_t const first = heading != nullptr && heading->front().empty() ? 1 : 0;  // after an index
   if (heading != nullptr) {
     std::vector<std::size_t> const named = places_by_name(*heading, kind);
-    if (has_required(named, kind)) {
+    if (has_required_names(named, kind)) {
       for (std::size_t const place : named) {
-        if (place == kNone) break;
+        if (place == kNoColumn) break;
         layout.columns.push_back(place);
       }
       return;
     }
     for (std::size_t i = 0; i < least; ++i) {
-      GPUPS_REQUIRE(named[i] == kNone || named[i] == first + i,
+      GPUPS_REQUIRE(named[i] == kNoColumn || named[i] == first + i,
                     "{} has the columns {} (which of them are {} cannot be told): name them with data.columns", path,
                     fmt::join(*heading, ", "), all_of(kind));
     }
@@ -286,14 +260,14 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   } else {
     set_named_columns(settings, kind, first, path, layout);
     if (names && first != nullptr && settings.heading == "auto") require_names(rows, layout, path);
-    if (!names && first != nullptr) layout.contradicts = contradiction(layout, kind, *first);
+    if (!names && first != nullptr) layout.contradiction = contradiction(layout, kind, *first);
   }
   if (settings.separator == "auto" && !kind.columns.front().is_number) {
     require_no_lists(std::span(rows).subspan(first == nullptr ? 0 : 1), division.separator, layout, kind, path);
   }
   bool const any_number = layout.takes_rest || fields == 0;
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
-  layout.fields_max = any_number ? kNone : std::max(fields, all);
+  layout.fields_max = any_number ? kNoColumn : std::max(fields, all);
   if (first != nullptr) layout.names = *first;
   layout.says = what_was_found(division, layout, kind, first, fields);
   layout.notice = std::move(division.notice);
@@ -306,10 +280,11 @@ void SameColumns::check(TableLayout const& layout, std::string_view path) {
     first_ = layout;
     return;
   }
-  GPUPS_REQUIRE(layout.contradicts.empty() || first_.heading,
-                "{}: {}, and {} has no heading (the columns may be others): correct data.columns, or the order of the "
+  GPUPS_REQUIRE(layout.contradiction.empty() || first_.heading,
+                "{}: {}, and {} has no heading (data.columns may be meant for files with other columns): correct "
+                "data.columns, or the order of the "
                 "columns",
-                path, layout.contradicts, first_path_);
+                path, layout.contradiction, first_path_);
   std::size_t const both = std::min(first_.columns.size(), layout.columns.size());
   bool const same_places = std::equal(
       first_.columns.begin(), first_.columns.begin() + static_cast<std::ptrdiff_t>(both), layout.columns.begin());

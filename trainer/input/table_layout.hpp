@@ -48,7 +48,7 @@ struct TableLayout {
   std::vector<std::string> names{};            // of the heading
   std::string divided{"separated by blanks"};  // how, in words
   std::string notice{};                        // of names that may be divided wrongly, or empty
-  std::string contradicts{};                   // what a heading calls columns that data.columns numbers, or empty
+  std::string contradiction{};                 // message: the heading contradicts data.columns; or empty
   std::string says{};                          // what was found, for the log; empty if it is what the reader expects
 };
 
@@ -56,9 +56,6 @@ struct TableLayout {
 // Throws Error if settings make no sense for them, or if what the columns mean cannot be told.
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                         std::string_view path);
-
-// Returns a name of a heading without what differs between files: case, blanks, '_' and '-'.
-std::string plain_name(std::string_view name);
 
 // Checks that the files of all splits have the same columns. Parts of one table, of which only the first has its
 // heading, would be read in two ways.

@@ -90,10 +90,16 @@ bool is_punctuation(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return std::ispunct(static_cast<unsigned char>(c)); });
 }
 
-// Whether the last name of a row ends with what ends a line of Turtle or of graphviz: "b .", "b;".
-bool ends_line(TableRow const& row) {
+// Whether the last name of a row ends with '.' or ';', as statements of Turtle and of Graphviz do.
+bool ends_statement(TableRow const& row) {
   std::string_view const last = row.back();
   return row.size() > 1 && (last.ends_with('.') || last.ends_with(';')) && !is_number(last);
+}
+
+// Whether it does so after a blank.
+bool ends_with_sign(TableRow const& row) {
+  std::string_view const last = row.back();
+  return ends_statement(row) && (last.size() == 1 || last[last.size() - 2] == ' ');
 }
 
 // Whether a name, before the last one, is an arrow: "a ->", "-r->".
@@ -106,26 +112,25 @@ bool has_arrow(TableRow const& row) {
 void require_no_signs(Division const& division, TableKind const& kind, std::string_view path) {
   TableRow const* shown = nullptr;
   std::vector<TableRow> const& rows = division.rows;
-  auto const ends_so = [](TableRow const& row) {
+  auto const has_sign_after_first = [](TableRow const& row) {
     std::string_view const first = row.front();
     return has_arrow(row) || (row.size() > 1 && first.size() > 1 &&
                               std::string_view(":;,|=").find(first.back()) != std::string_view::npos);
   };
   auto const is_sign = [](TableRow const& row) { return row.size() > 2 && is_punctuation(row[1]); };
-  bool const ends = most_are(rows, ends_so, shown);
-  bool const between = !ends && least_of(kind) == 2 && rows.size() > 1 && most_are(rows, is_sign, shown) &&
-                       std::all_of(rows.begin(), rows.end(),
-                                   [&](TableRow const& row) { return row.size() > 1 && row[1] == (*shown)[1]; });
-  GPUPS_REQUIRE(!ends && !between,
+  bool const after_first = most_are(rows, has_sign_after_first, shown);
+  bool const as_second = !after_first && least_of(kind) == 2 && rows.size() > 1 && most_are(rows, is_sign, shown) &&
+                         std::all_of(rows.begin(), rows.end(),
+                                     [&](TableRow const& row) { return row.size() > 1 && row[1] == (*shown)[1]; });
+  GPUPS_REQUIRE(!after_first && !as_second,
                 "{} has a sign after the first name of a line, as in {} (it would be read as a name, or as a part of "
                 "one): write nothing but the separator between names, or set data.separator to \"{}\" if it is a name",
                 path, shown_row(*shown), division.separator.name);
-  auto const ends_after_blank = [](TableRow const& row) {
-    return ends_line(row) && row.back().size() > 2 && row.back()[row.back().size() - 2] == ' ';
-  };
-  bool const all_end = rows.size() > 1 && std::all_of(rows.begin(), rows.end(), ends_line);
-  if (all_end) shown = rows.data();
-  GPUPS_REQUIRE(!all_end && !most_are(rows, ends_after_blank, shown),
+  // All lines, of which the first may be a heading.
+  auto const statements = std::count_if(rows.begin(), rows.end(), ends_statement);
+  bool const all_end = statements > 1 && statements + 1 >= std::ssize(rows) && ends_statement(rows.back());
+  if (all_end) shown = &rows.back();
+  GPUPS_REQUIRE(!all_end && !most_are(rows, ends_with_sign, shown),
                 "{} has a sign after the last name of a line, as in {} (it would be a part of the name): remove it, or "
                 "set data.separator to \"{}\" if it is a part of names",
                 path, shown_row(*shown), division.separator.name);
@@ -228,69 +233,6 @@ std::string require_plain_names(Division const& division, std::span<std::string_
   if (!lists) return {};
   std::string notice = require_no_values(division, path);
   return notice.empty() ? blanks_within_first(division, lines) : notice;
-}
-
-namespace {
-
-// Calls add(part) for the parts of a text between separators, without blanks around them; empty ones too.
-template <class Add>
-void for_parts(std::string_view text, char separator, Add add) {
-  while (true) {
-    std::size_t const end = text.find(separator);
-    add(trim_blanks(text.substr(0, end)));
-    if (end == text.npos) return;
-    text.remove_prefix(end + 1);
-  }
-}
-
-// Whether a name is a number, or letters and digits: "7", "n4".
-bool is_id(std::string_view name) {
-  return std::any_of(name.begin(), name.end(),
-                     [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }) &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
-}
-
-}  // namespace
-
-void require_no_lists(std::span<TableRow const> rows, Separator const& separator, TableLayout const& layout,
-                      TableKind const& kind, std::string_view path) {
-  constexpr std::size_t kLeastShare = 5;  // one of so many names
-  std::vector<std::string_view> others;   // names after the first ones
-  std::set<std::string_view> names;
-  for (TableRow const& row : rows) {
-    for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-      if (layout.columns[i] >= row.size() || kind.columns[i].is_number) continue;
-      names.insert(row[layout.columns[i]]);
-      if (i > 0) others.push_back(row[layout.columns[i]]);
-    }
-    if (!layout.takes_rest) continue;
-    for (std::size_t i = layout.columns.back() + 1; i < row.size(); ++i) {
-      names.insert(row[i]);
-      others.push_back(row[i]);
-    }
-  }
-  for (char const inner : {' ', ',', ';', '|'}) {
-    std::size_t several = 0, like_lists = 0;
-    std::string_view shown;
-    for (std::string_view const field : others) {
-      bool ids = true, known = true;
-      std::size_t parts = 0;
-      for_parts(field, inner, [&](std::string_view part) {
-        ++parts;
-        ids = ids && is_id(part);
-        known = known && names.contains(part);
-      });
-      if (parts < 2) continue;
-      ++several;
-      if (!ids && !known) continue;
-      if (like_lists++ == 0) shown = field;
-    }
-    GPUPS_REQUIRE(2 * like_lists <= several || kLeastShare * several < others.size(),
-                  "{} is {} and has names such as '{}' (it may be a list, and would be one name): write a line for "
-                  "each name of a list, or set data.separator to \"{}\" if it is one name",
-                  path, layout.divided, shown, separator.name);
-  }
 }
 
 }  // namespace gpups::trainer

@@ -22,8 +22,4 @@ void require_no_attributes(std::span<std::string_view const> lines, std::string_
 std::string require_plain_names(Division const& division, std::span<std::string_view const> lines,
                                 TableKind const& kind, bool lists, std::string_view path);
 
-// Throws Error if fields that should be one name have several, between another separator: "a,b c d". rows: of data.
-void require_no_lists(std::span<TableRow const> rows, Separator const& separator, TableLayout const& layout,
-                      TableKind const& kind, std::string_view path);
-
 }  // namespace gpups::trainer

@@ -23,6 +23,7 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
   }
   std::vector<std::string_view> lines = first_lines(text, settings_, kind_);
   layout_ = find_layout(lines, settings_, kind_, lines_of_file_.path());
+  separator_is_odd_ = layout_.separator.size() == 1 && layout_.separator != "\t" && layout_.separator.front() < ' ';
   watches_first_row_ = !layout_.heading && settings_.heading == "auto";
   if (layout_.heading && !lines.empty()) lines.erase(lines.begin());
   for (std::string_view const line : lines) {
@@ -53,7 +54,7 @@ bool TableReader::next_line(std::string_view& line) {
   while (lines_of_file_.next(line)) {
     if (line.find_first_not_of(" \t") == line.npos) continue;
     if (is_comment(line, settings_, kind_, in_data_)) {
-      comments_ += settings_.comment == "auto" ? 1 : 0;
+      ++comments_;
       continue;
     }
     bool const is_heading = !in_data_ && layout_.heading;
@@ -69,12 +70,46 @@ bool TableReader::next_line(std::string_view& line) {
   return false;
 }
 
+namespace {
+
+// Whether a line is what programs print around a table: "---|---", "(12 rows)".
+bool is_decoration(std::string_view line) {
+  if (line.starts_with('(') && (line.ends_with(" rows)") || line.ends_with(" row)"))) return true;
+  return line.find("---") != line.npos && line.find_first_not_of("-+|: \t") == line.npos;
+}
+
+// Returns a notice if names of the first rows are in quotes, which are part of them.
+std::string quoted_names(std::vector<std::vector<std::string>> const& rows) {
+  std::uint64_t found = 0;
+  std::string const* shown = nullptr;
+  for (auto const& row : rows) {
+    for (std::string const& name : row) {
+      if (name.size() < 3 || !name.starts_with('"') || !name.ends_with('"')) continue;
+      if (found++ == 0) shown = &name;
+    }
+  }
+  if (found == 0) return {};
+  return fmt::format("{} of the first lines in quotes, such as {}: the quotes are part of the names",
+                     with_count(found, "name"), *shown);
+}
+
+}  // namespace
+
 // Returns what shows that a line, which could be divided, has another separator or quotes than was found, or nothing.
 std::string_view TableReader::find_odd_division(std::string_view line) const {
+  if (is_decoration(line)) return "is no row of the table";
+  std::string_view const first = divided_.all.front();
+  if (divided_.all.size() == 1 && layout_.takes_rest && first.size() > 1 && first.ends_with(':')) {
+    return "has ':' after a name and nothing else (the lines below may belong to it)";
+  }
   auto const any = [this](auto is) { return std::any_of(divided_.all.begin(), divided_.all.end(), is); };
   bool const by_tabs = layout_.separator == "\t" && !layout_.quotes;
   if (!by_tabs && line.find('\t') != line.npos && any([](auto field) { return field.find('\t') != field.npos; })) {
     return "has a tab within a field";
+  }
+  // Lists between tabs.
+  if (layout_.takes_rest && layout_.separator == "\t" && divided_.all.size() == 1 && first.find(' ') != first.npos) {
+    return "has blanks and no tab, which separates the names of the first lines";
   }
   if (layout_.separator.empty() && !layout_.quotes && line.find('"') != line.npos) {
     auto const opens = [](auto field) { return field.size() > 1 && field.starts_with('"') && !field.ends_with('"'); };
@@ -84,11 +119,18 @@ std::string_view TableReader::find_odd_division(std::string_view line) const {
   return {};
 }
 
+std::string TableReader::why_lacks(std::size_t fields, TableColumn const& column) const {
+  return fmt::format("has {}, none for {}{}", with_count(fields, "field"), column.is,
+                     fields == 1 && lines_.lines == 1 && is_number(divided_.all.front())
+                         ? " (it may be the number of the lines below: remove it)"
+                         : "");
+}
+
 bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
     ++lines_.lines;
-    if (!lines_of_file_.is_plain()) {
+    if (!lines_of_file_.is_plain() && !separator_is_odd_) {
       odd_.check(line, lines_of_file_.line_number());
       if (line.find('\r') != line.npos) odd_.add('\r', lines_of_file_.line_number());
     }
@@ -112,9 +154,9 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
       std::size_t const place = layout_.columns[i];
       if (place >= size) {
         bool const may_lack = kind_.columns[i].may_lack || (i > 0 && layout_.takes_rest);
-        if (!may_lack) wrong = fmt::format("has {}, none for {}", with_count(size, "field"), kind_.columns[i].is);
+        if (!may_lack) wrong = why_lacks(size, kind_.columns[i]);
       } else if (divided_.all[place].empty()) {
-        if (kind_.columns[i].may_lack) break;  // as pandas writes what lacks
+        if (kind_.columns[i].may_lack) break;  // pandas writes a missing value as an empty field
         wrong = fmt::format("has an empty field for {}", kind_.columns[i].is);
       } else {
         fields.push_back(divided_.all[place]);
@@ -151,7 +193,10 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   if (!layout_.notice.empty()) notices.push_back(fmt::format("{} {}", path, layout_.notice));
-  if (!layout_.contradicts.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.contradicts));
+  if (!layout_.contradiction.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.contradiction));
+  if (std::string const quoted = layout_.quotes ? "" : quoted_names(first_rows_); !quoted.empty()) {
+    notices.push_back(fmt::format("{} has {}", path, quoted));
+  }
   first_row_.say(path, notices);
   size_row_.say(path, lines_.lines, notices);
   odd_.say(path, notices);

@@ -49,6 +49,7 @@ class TableReader {
   void skip_heading();
   bool next_line(std::string_view& line);
   std::string_view find_odd_division(std::string_view line) const;
+  std::string why_lacks(std::size_t fields, TableColumn const& column) const;
 
   TableSettings settings_;
   TableKind kind_;
@@ -60,10 +61,11 @@ class TableReader {
   SizeRow size_row_;
   UsualHeading usual_heading_;
   bool watches_first_row_ = false;
+  bool separator_is_odd_ = false;  // a control character
   TableFields divided_;
   BadLines lines_;
   OddCharacters odd_;
-  std::uint64_t comments_ = 0;  // that were skipped without a setting
+  std::uint64_t comments_ = 0;
   std::string heading_{};       // the line
   std::uint64_t repeated_ = 0;  // headings after the first
   bool in_data_ = false;

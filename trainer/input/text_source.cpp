@@ -189,11 +189,30 @@ constexpr OtherFormat kOtherFormats[] = {
 
 // Text that is no data, by its beginning without blanks and in lower case.
 constexpr OtherFormat kOtherTexts[] = {
-    {"<!doctype", "a web page", "download the file itself"}, {"<html", "a web page", "download the file itself"},
-    {"<head>", "a web page", "download the file itself"},    {"<?xml", "XML", "write it as text with columns"},
-    {"<graphml", "XML", "write it as text with columns"},    {"<gexf", "XML", "write it as text with columns"},
-    {"<rdf:rdf", "XML", "write it as text with columns"},    {"{\"", "JSON", "write it as text with columns"},
-    {"[{\"", "JSON", "write it as text with columns"},       {"[[\"", "JSON", "write it as text with columns"},
+    {"<!doctype", "a web page", "download the file itself"},
+    {"<html", "a web page", "download the file itself"},
+    {"<head>", "a web page", "download the file itself"},
+    {"<?xml", "XML", "write it as text with columns"},
+    {"<graphml", "XML", "write it as text with columns"},
+    {"<gexf", "XML", "write it as text with columns"},
+    {"<rdf:rdf", "XML", "write it as text with columns"},
+    {"{\"", "JSON", "write it as text with columns"},
+    {"[{\"", "JSON", "write it as text with columns"},
+    {"[[\"", "JSON", "write it as text with columns"},
+    {"[\"", "JSON", "write it as text with columns"},
+    {"<doc id=", "XML", "leave out its tags"},
+    {"*vertices", "a Pajek network", "write two nodes in each line"},
+    {"*network", "a Pajek network", "write two nodes in each line"},
+    {"*arcs", "a Pajek network", "write two nodes in each line"},
+    {"*edges", "a Pajek network", "write two nodes in each line"},
+    {"nodedef>", "a GDF network", "write two nodes in each line"},
+    {"graph [", "a GML network", "write two nodes in each line"},
+    {"graph {", "a Graphviz network", "write two nodes in each line"},
+    {"digraph {", "a Graphviz network", "write two nodes in each line"},
+    {"dl n", "a UCINET network", "write two nodes in each line"},
+    {"@prefix ", "Turtle", "write subject, relation and object between tabs"},
+    {"@base ", "Turtle", "write subject, relation and object between tabs"},
+    {"sep=", "CSV with a line for Excel", "remove the line"},
 };
 
 // Whether a text is the answer of a server that has no such file: "404: Not Found".

@@ -71,5 +71,14 @@ TEST(OddCharacters, OfPiecesAreAdded) {
                                              "line 8")));
 }
 
+TEST(OddCharacters, ALoneCarriageReturnIsFound) {
+  EXPECT_FALSE(has_lone_cr(""));
+  EXPECT_FALSE(has_lone_cr("a\r\nb\r\n"));
+  EXPECT_FALSE(has_lone_cr("a\r"));  // its LF may be in the next block
+  for (std::size_t const before : {0U, 1U, 31U, 32U, 100U}) {
+    EXPECT_TRUE(has_lone_cr(std::string(before, 'a') + "\rb\r\n" + std::string(100, 'c'))) << before;
+  }
+}
+
 }  // namespace
 }  // namespace gpups::trainer::odd_characters_test

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using TableChoicesTest = TableTest;
 
-TEST_F(TableChoicesTest, OneNameWithACommaDoesNotHideTabs) {
+TEST_F(TableChoicesTest, RejectsTabsThatBlanksContradict) {
   char const* const both = "has lines with tabs and with blanks between them";
   reject("u\tBand 13\nu\tEarth, Wind\nv\tBand 14\n", kLists, {both});
   reject("u\tAbba\nu\tEarth, Wind\nv\tQueen\n", kLists, {both});
@@ -29,10 +29,13 @@ TEST_F(TableChoicesTest, TabsInAllLinesSeparate) {
   EXPECT_EQ(read("u\tm 1\tThe Band\t1:2\nv\tm 2\tAbba, \t3:4\n", kLists),
             (Rows{{"u", "m 1", "The Band", "1:2"}, {"v", "m 2", "Abba,", "3:4"}}));
   EXPECT_EQ(read("u\tThe Band\nv\tAbba\n", kLists, {.columns = {"2", "1"}}), (Rows{{"The Band", "u"}, {"Abba", "v"}}));
-  for (char const* quoted : {"\"u\"\t\"Abba\"\n\"v\"\t\"Earth, Wind\"\n", "u\t\"Abba\"\nv\t\"Earth, Wind\"\n"}) {
-    EXPECT_EQ(read(quoted, kLists), (Rows{{"u", "Abba"}, {"v", "Earth, Wind"}})) << quoted;
-    EXPECT_THAT(notices_, ElementsAre(HasSubstr("separated by tabs, with names in quotes")));
-  }
+  EXPECT_EQ(read("\"u\"\t\"Abba\"\n\"v\"\t\"Earth, Wind\"\n", kLists), (Rows{{"u", "Abba"}, {"v", "Earth, Wind"}}));
+  EXPECT_EQ(read("u\ti1\ti2\t\nv\ti3\t\n", kLists), (Rows{{"u", "i1", "i2"}, {"v", "i3"}}));
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "u\ti1\n";
+  reject(many + "w i5 i6\n", kLists, {"table:1001 has blanks and no tab"});
+  EXPECT_EQ(read("u\t\"Abba\"\nv\tQueen\n", kEdges), (Rows{{"u", "\"Abba\""}, {"v", "Queen"}}));
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("1 name of the first lines in quotes, such as \"Abba\"")));
 }
 
 TEST_F(TableChoicesTest, CommasBeforeBlanksSeparateLists) {
@@ -43,12 +46,20 @@ TEST_F(TableChoicesTest, CommasBeforeBlanksSeparateLists) {
   // One comma in each line: it, or the blanks, may separate the items.
   reject("0,bottled water\n1,brown bread\n", kLists, {"has ',' within names of lines that are separated by blanks"});
   reject("New York,a b\nv,c d\n", kLists, {"has ',' within names"});
+  reject("New York,a,b\nLos Angeles,c,d\n", kLists,
+         {"set data.separator to \"blanks\" if names have ',', or to \"comma\""});
+  reject("u;a,b\nv;c,d;e\n", kLists, {"has ';' within names of lines that are separated by commas"});
 }
 
 TEST_F(TableChoicesTest, CommasWithinNamesDoNotSeparate) {
   EXPECT_EQ(read("Smith, John;Doe, Jane;3\nDoe, Jane;Roe, Ann;1\n", kEdges),
             (Rows{{"Smith, John", "Doe, Jane", "3"}, {"Doe, Jane", "Roe, Ann", "1"}}));
   EXPECT_EQ(read("Smith, John|knows|Doe, Jane\n", kTriples), (Rows{{"Smith, John", "knows", "Doe, Jane"}}));
+  EXPECT_EQ(read("Smith, John;Acme\nDoe, Jane;Initech\n", kLists),
+            (Rows{{"Smith, John", "Acme"}, {"Doe, Jane", "Initech"}}));
+  EXPECT_EQ(read("http://a/1,2\thttp://b/2\n", kEdges), (Rows{{"http://a/1,2", "http://b/2"}}));
+  reject("Smith,J;knows;Doe,J\nDoe,J;knows;Roe,A\n", kTriples, {"has ';' within names"});
+  EXPECT_EQ(read("a;1,5;b\nb;2,5;c\n", kEdges, {.columns = {"1", "3"}}), (Rows{{"a", "b"}, {"b", "c"}}));
   EXPECT_EQ(read("Smith,J;Doe,J;3\nDoe,J;Roe,A;1\n", kEdges),
             (Rows{{"Smith,J", "Doe,J", "3"}, {"Doe,J", "Roe,A", "1"}}));
 }
@@ -62,6 +73,13 @@ TEST_F(TableChoicesTest, RejectsAdjacencyListsWithTwoSeparators) {
         "paris,london rome\nlondon,paris\nrome,paris berlin\nberlin,rome\n"}) {
     reject(lists, kEdges, {"it may be a list, and would be one name", "data.separator to"});
   }
+  for (char const* lists :
+       {"0 4,8\n4 0,8\n8 0,4\n", "0 4,8,9\n4 0,8,9\n8 0,4,9\n", "a b,c\nb a,c\nc a,b\n", "a b 1,5\nb c 2,5\n"}) {
+    reject(lists, kEdges, {"has ' ' within names of lines that are separated by commas"});
+  }
+  for (char const* lists : {"1 2 1\t116\n1 3 1\t117\n", "n1 n2\t3\nn1 n3\t2\n", "n1,n2\t3\nn1,n3\t2\n"}) {
+    reject(lists, kEdges, {"it may be a list, and would be one name"});
+  }
   for (char const* lists : {"0:4 8\n4:0 8\n8:0 4\n", "0: 4, 8\n4: 0, 8\n8: 0, 4\n"}) {
     reject(lists, kEdges, {"has ':' within names"});
   }
@@ -74,27 +92,45 @@ TEST_F(TableChoicesTest, RejectsListsInAField) {
         "user_id\tmovie_id\n1\t10|11\n2\t12\n", "1, 7 18 17 4\n2, 7 18\n3, 17\n", "1,7 18,17\n2,7 18\n3,17\n"}) {
     reject(lists, kLists, {"it may be a list, and would be one name"});
   }
+  reject("0 r 4,8\n4 r 0,8\n8 r 0,4\n", kTriples, {"it may be a list"});
+  reject("q0\tlinks to\tq4 q8\nq4\tlinks to\tq0 q8\nq8\tlinks to\tq0 q4\n", kTriples, {"such as 'q4 q8'"});
   reject("a\tr\tb, c\nb\tr\ta, c\nc\tr\ta\n", kTriples, {"has names such as 'b, c'"});
   reject("e1\tr\te2, e2x\ne2\tr\te1, e2x\n", kTriples, {"has names such as 'e2, e2x'"});
 }
 
 TEST_F(TableChoicesTest, NamesWithBlanksAreNoLists) {
-  for (char const* names : {"user,item\n1,The Matrix\n2,Toy Story 2\n", "user,item\n1,10 cc\n2,Blink 182\n3,U2\n"}) {
-    EXPECT_GE(read(names, kLists).size(), 2U) << names;
-  }
-  EXPECT_EQ(read("new york,los angeles\nsan jose,new york\n", kEdges).size(), 2U);
-  EXPECT_EQ(read("q1\tr\tDouglas Adams\nq2\tr\tThe End\nAdams\tr\tq1\n", kTriples).size(), 3U);
+  EXPECT_EQ(read("user,item\n1,The Matrix\n2,Toy Story 2\n", kLists),
+            (Rows{{"1", "The Matrix"}, {"2", "Toy Story 2"}}));
+  EXPECT_EQ(read("user,item\n1,10 cc\n2,Blink 182\n3,U2\n", kLists),
+            (Rows{{"1", "10 cc"}, {"2", "Blink 182"}, {"3", "U2"}}));
+  EXPECT_EQ(read("new york,los angeles\nsan jose,new york\n", kEdges),
+            (Rows{{"new york", "los angeles"}, {"san jose", "new york"}}));
+  EXPECT_EQ(read("John Smith,Acme\nJane Doe,Initech\n", kEdges),
+            (Rows{{"John Smith", "Acme"}, {"Jane Doe", "Initech"}}));
+  EXPECT_EQ(read("q1\tr\tDouglas Adams\nAdams\tr\tThe End\n", kTriples),
+            (Rows{{"q1", "r", "Douglas Adams"}, {"Adams", "r", "The End"}}));
+}
+
+// Columns that are not read may have any signs.
+TEST_F(TableChoicesTest, OnlyColumnsThatAreReadAreChecked) {
+  EXPECT_EQ(read("time,movieId,userId\n2019-10-01 00:00:00,3,1\n2019-10-01 00:00:01,4,2\n", kLists),
+            (Rows{{"1", "3"}, {"2", "4"}}));
+  EXPECT_EQ(read("source,target,tags\na,b,\"['x', 'y']\"\nb,c,\"1,2\"\n", kEdges), (Rows{{"a", "b"}, {"b", "c"}}));
+  EXPECT_EQ(read("a,b,1 2 3\nb,c,2 3\n", kEdges, {.columns = {"1", "2"}}), (Rows{{"a", "b"}, {"b", "c"}}));
 }
 
 TEST_F(TableChoicesTest, RejectsSignsAfterNames) {
   char const* const last = "has a sign after the last name of a line";
   for (char const* lines : {"ex:a\tex:p\tex:b .\nex:b\tex:p\tex:c .\n", "ex:a\tex:p\tex:b.\nex:b\tex:p\tex:c.\n",
-                            "ex:a ex:p ex:b .\nex:b ex:p ex:c ;\n", "a,p,b .\nb,p,c .\nc,p,a\n"}) {
+                            "ex:a ex:p ex:b .\nex:b ex:p ex:c ;\n", "subject,relation,object\na,p,b.\nb,p,c.\nc,p,a.\n",
+                            "a,p,b .\nb,p,c .\nc,p,a\n"}) {
     reject(lines, kTriples, {last, "it would be a part of the name"});
   }
   reject("u a b.\nv a c.\n", kLists, {last});
-  EXPECT_EQ(read("a\tworks at\tAcme Inc.\nb\tworks at\tInitech\n", kTriples).size(), 2U);
-  EXPECT_EQ(read("a b 1.\nb c 2.\n", kEdges).size(), 2U);
+  reject("u a b .\nv a c .\nw d e\n", kLists, {last});
+  EXPECT_EQ(read("a\tworks at\tAcme Inc.\nb\tworks at\tInitech\n", kTriples),
+            (Rows{{"a", "works at", "Acme Inc."}, {"b", "works at", "Initech"}}));
+  EXPECT_EQ(read("a b 1.\nb c 2.\n", kEdges), (Rows{{"a", "b", "1."}, {"b", "c", "2."}}));
   for (char const* lines : {"e23 -r3-> e15\ne15 -r3-> e23\n", "e23 --r3--> e15\ne15 --r4--> e23\n"}) {
     reject(lines, kTriples, {"has a sign after the first name of a line"});
   }
@@ -123,7 +159,25 @@ TEST_F(TableChoicesTest, AnEmptyWeightLacks) {
 TEST_F(TableChoicesTest, SaysThatColumnsCannotBeTold) {
   reject("DIRECTED\tcites\nNONE\n1\tp:1\t|\tp:2\n2\tp:2\t|\tp:3\n3\tp:3\t|\tp:1\n", kEdges, {"has lines of 4 fields"});
   reject("/a/[/r/x/,/c/b/]\t/r/x\t/c/a\t/c/b\t{\"d\": \"e\", \"w\": 1}\n", kTriples, {"has lines of 5 fields"});
+}
+
+TEST_F(TableChoicesTest, RejectsLinesAroundATable) {
   reject("user,item,rating\n1,2,3\n2,3,4\n1,\"a\nb\",3\n", kRatings, {"a field does not go on in the next line"});
+  reject("a,b\nb,c\n(2 rows)\n", kEdges, {"table:3 is no row of the table"});
+  reject("a|b\n---|---\nb|c\n", kEdges, {"table:2 is no row of the table"});
+  reject("3\n0 2 1\n1 2 0\n2 0 1\n", kTriples, {"it may be the number of the lines below"});
+  reject("1:\n1001,3,2005\n1002,5,2005\n2:\n1003,4,2006\n", kLists, {"has ':' after a name and nothing else"});
+}
+
+TEST_F(TableChoicesTest, FindsUsualNamesOfColumns) {
+  Rows const edges{{"p1", "p2"}, {"p2", "p3"}};
+  for (char const* heading : {":Source,:Target(Person)", "~source,~target", "source:token,target:token"}) {
+    EXPECT_EQ(read(std::string(heading) + "\np1,p2\np2,p3\n", kEdges), edges) << heading;
+  }
+  EXPECT_EQ(read("\"\",\"V1\",\"V2\"\n\"1\",\"p1\",\"p2\"\n\"2\",\"p2\",\"p3\"\n", kEdges), edges);
+  // Names that come first in the list count more; the same name twice decides nothing.
+  EXPECT_EQ(read("userid,user,item\n7,1,2\n", kLists), (Rows{{"1", "2"}}));
+  reject("user,user,item,rating,x\n1,2,3,4,5\n", kRatings, {"cannot be told"});
 }
 
 }  // namespace

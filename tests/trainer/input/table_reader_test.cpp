@@ -353,5 +353,22 @@ TEST(FilesNamed, MatchPatterns) {
   expect_error([&] { names("none-*.tsv"); }, {"no file matches", "none-*.tsv"});
 }
 
+// Blocks of 1 MiB are checked at once, and lines of others one by one.
+TEST_F(TableReaderTest, FindsOddCharactersInLaterBlocks) {
+  std::string const block = [] {
+    std::string text;
+    while (text.size() < (std::size_t{3} << 19)) text += "a\tb\r\n";
+    return text;
+  }();
+  std::size_t const lines = block.size() / 5;
+  EXPECT_EQ(read(block + block, kEdges).size(), 2 * lines);
+  EXPECT_TRUE(notices_.empty() || notices_.size() == 1U);
+  for (char const* odd : {"c\xC2\xA0\td\n", "c\rc\td\n"}) {
+    EXPECT_EQ(read(block + odd + block, kEdges).size(), 2 * lines + 1);
+    EXPECT_THAT(notices_, testing::Contains(HasSubstr(fmt::format("in line {}", lines + 1)))) << odd;
+  }
+  reject(block + "c\xFF\td\n", kEdges, {"0xFF", "not UTF-8"});
+}
+
 }  // namespace
 }  // namespace gpups::trainer::table_test

@@ -179,6 +179,22 @@ TEST_F(TextSourceTest, NamesWhatWasDownloadedInPlaceOfAFile) {
   }
 }
 
+// Formats of networks and triples that are no lines of names.
+TEST_F(TextSourceTest, RejectsOtherFormatsOfText) {
+  for (auto const& [begin, name] :
+       std::initializer_list<std::pair<char const*, char const*>>{{"*Vertices 3\n1 \"Ann\"\n", "a Pajek network"},
+                                                                  {"nodedef>name VARCHAR\n", "a GDF network"},
+                                                                  {"Graph [\n  node [ id 1 ]\n", "a GML network"},
+                                                                  {"digraph {\n a -> b\n}\n", "a Graphviz network"},
+                                                                  {"DL n=3\nformat = edgelist1\n", "a UCINET network"},
+                                                                  {"@prefix ex: <http://a/> .\n", "Turtle"},
+                                                                  {"sep=;\na;b\n", "CSV with a line for Excel"},
+                                                                  {"[\"the cat\", \"on\"]\n", "JSON"}}) {
+    expect_error([&, text = begin] { read(text); }, {name});
+  }
+  EXPECT_EQ(read("graph theory\n"), "graph theory\n");
+}
+
 // A signal ends the reading of files, and the wait for the writer of a pipe.
 TEST_F(TextSourceTest, EndsAfterASignal) {
   auto const pipe = folder_.path() / "pipe";

@@ -24,6 +24,17 @@ inline bool is_date(double number) {
 
 inline bool is_time(double number) { return is_unix_time(number) || is_date(number); }
 
+// Whether a text begins with a date such as 2010-10-19.
+inline bool begins_with_date(std::string_view text) {
+  constexpr std::string_view kShape = "0000-00-00";
+  if (text.size() < kShape.size()) return false;
+  for (std::size_t i = 0; i < kShape.size(); ++i) {
+    bool const digit = text[i] >= '0' && text[i] <= '9', sign = text[i] == '-' || text[i] == '/';
+    if (kShape[i] == '0' ? !digit : !sign) return false;
+  }
+  return true;
+}
+
 // Finds out whether all numbers of a column look like Unix times, or all like dates.
 class LikeTimes {
  public:

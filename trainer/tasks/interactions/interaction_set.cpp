@@ -15,6 +15,8 @@
 #include "trainer/base/random.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/odd_names.hpp"
+#include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -30,21 +32,47 @@ constexpr TableColumn kInteractionColumns[] = {
      .headings = "user userid uid visitor visitorid customer customerid session sessionid reviewerid "
                  "person personid"},
     {.is = "item",
-     .headings = "item itemid iid movie movieid product productid asin book bookid isbn song songid track "
+     .headings = "item itemid iid movie movieid product productid asin parentasin book bookid isbn song songid track "
                  "trackid artist artistid anime animeid article articleid news newsid business businessid"},
 };
 constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
 
-// Whether, in many rows of one size, no name is in two columns after the first: items would be.
-bool has_own_names(std::vector<std::vector<std::string>> const& rows) {
-  constexpr std::size_t kManyRows = 10;
+// Whether, in 10 rows or more, no name is in two columns after the first, though one of them has names again.
+bool has_disjoint_columns(std::vector<std::vector<std::string>> const& rows) {
   std::map<std::string_view, std::size_t> column_of;
+  std::map<std::size_t, std::set<std::string_view>> names;
   for (auto const& row : rows) {
     for (std::size_t column = 1; column < row.size(); ++column) {
-      if (!row[column].empty() && column_of.try_emplace(row[column], column).first->second != column) return false;
+      if (row[column].empty()) continue;
+      if (column_of.try_emplace(row[column], column).first->second != column) return false;
+      names[column].insert(row[column]);
     }
   }
-  return rows.size() >= kManyRows;
+  return rows.size() >= 10 && std::any_of(names.begin(), names.end(),
+                                          [&](auto const& column) { return 2 * column.second.size() <= rows.size(); });
+}
+
+// Whether a column has the number of the fields after it, in several lines of several sizes.
+bool counts_items(std::vector<std::vector<std::string>> const& rows, std::size_t column) {
+  std::set<std::size_t> sizes;
+  for (auto const& row : rows) {
+    if (column >= row.size() || row[column] != std::to_string(row.size() - column - 1)) return false;
+    sizes.insert(row.size());
+  }
+  return sizes.size() > 1;
+}
+
+// Adds a notice if the items of all rows begin with a date: a column of times may have been named.
+void say_dates(std::vector<std::vector<std::string>> const& rows, TableLayout const& layout, std::string_view path,
+               std::vector<std::string>& notices) {
+  std::size_t const item = layout.columns.size() > 1 ? layout.columns[1] : 0;
+  bool const dates = std::all_of(rows.begin(), rows.end(),
+                                 [&](auto const& row) { return item < row.size() && begins_with_date(row[item]); });
+  if (!dates || rows.empty()) return;
+  notices.push_back(
+      fmt::format("the items of {} begin with dates, such as '{}': if they are times, name another column "
+                  "with data.columns",
+                  path, rows.front()[item]));
 }
 
 // Throws Error if the lines may be a user, an item and other columns, and not a user and items: there are as many
@@ -61,8 +89,12 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
                                      row.end(), [](std::string const& field) { return is_number(field); });
     repeated = repeated || !users.insert(row.front()).second;
   }
+  GPUPS_REQUIRE(
+      !counts_items(rows, 0) && !counts_items(rows, 1),
+      "{} has lines with the number of their items, as in '{}' (it would become a user or an item): remove it",
+      file.string(), fmt::join(rows.front(), " "));
   bool const same = least == most || (least == 3 && most == 4);
-  bool const apart = same && least == most && has_own_names(rows);
+  bool const apart = same && least == most && has_disjoint_columns(rows);
   // Items are alike: not numbers in one column, and names in another.
   bool mixed = false;
   for (std::size_t column = 2; same && rows.size() > 1 && column < least; ++column) {
@@ -87,6 +119,7 @@ Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns&
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
     if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader, path);
+    say_dates(reader.first_rows(), reader.layout(), path.string(), notices);
     std::uint64_t users_alone = 0, lines = 0;
     for (std::vector<std::string_view> fields; reader.next(fields); ++lines) {
       if (fields.size() < 2) {
@@ -99,10 +132,10 @@ Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns&
     reader.finish(config.bad_share_max, reader.layout().takes_rest ? "a user and items" : "a user and an item",
                   notices);
     GPUPS_REQUIRE(
-        !trains || pairs.empty() || 2 * users_alone <= lines,
-        "{} has {} with a user and no item, of {} (a line is a user and the items that the user chose): check "
+        !trains || 2 * users_alone <= lines,
+        "{} has {} with a user and no item, of {} (a line is a user and the items that the user chose, {}): check "
         "the file, and data.separator",
-        path.string(), with_count(users_alone, "line"), lines);
+        path.string(), with_count(users_alone, "line"), lines, reader.layout().divided);
     if (users_alone > 0) {
       notices.push_back(fmt::format("left out {} of {} with a user and no item, of {}", with_count(users_alone, "line"),
                                     path.string(), lines));
@@ -224,6 +257,8 @@ InteractionSet read_interactions(DataConfig const& config) {
   set = std::move(numbered);
   if (!config.valid.empty()) valid = read_pairs(config, config.valid, same, set, notices, false);
   if (!config.test.empty()) test = read_pairs(config, config.test, same, set, notices, false);
+  say_odd_names(set.users, notices);
+  say_odd_names(set.items, notices);
   set.notices = std::move(notices);
 
   make_distinct(train);

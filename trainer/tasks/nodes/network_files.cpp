@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -16,6 +17,7 @@
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
+#include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
@@ -28,8 +30,8 @@ bool is_weight(std::string_view field, double& weight) {
 }
 
 constexpr TableColumn kEdgeColumns[] = {
-    {.is = "from", .headings = "from source src fromnodeid fromid node1 head start user1 sourceid"},
-    {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid"},
+    {.is = "from", .headings = "from source src fromnodeid fromid node1 head start user1 sourceid startid"},
+    {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid endid"},
     {.is = "weight", .headings = "weight value count strength", .is_number = true, .may_lack = true},
 };
 constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%", .is_square = true};
@@ -42,6 +44,25 @@ struct EdgeFiles {
   std::uint64_t loops = 0;    // edges from a node to itself, which held-out `edges` do not have
 };
 
+// Adds a notice if the first column of edges with weights has no nodes: it counts the lines, or is always the same.
+void say_odd_first_column(std::vector<std::vector<std::string>> const& rows, std::string_view path,
+                          std::vector<std::string>& notices) {
+  constexpr std::size_t kRowsMin = 3;
+  if (rows.size() < kRowsMin || rows.front().size() < 3) return;
+  bool same = true, from_0 = true, from_1 = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string const& first = rows[i].front();
+    same = same && first == rows.front().front();
+    from_0 = from_0 && first == std::to_string(i);
+    from_1 = from_1 && first == std::to_string(i + 1);
+  }
+  if (!same && !from_0 && !from_1) return;
+  notices.push_back(
+      fmt::format("the first column of {} {}, and is read as a node: if it is none, data.columns = [\"2\", "
+                  "\"3\"] leaves it out",
+                  path, same ? "is the same in each line" : "counts the lines"));
+}
+
 // trains: the files are those of data.train, whose nodes are added.
 EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, bool trains, Dictionary& nodes,
                      SameColumns& same, std::vector<std::string>& notices) {
@@ -51,6 +72,8 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
   for (std::filesystem::path const& path : files_named(config.folder, names)) {
     TableReader reader(path, config.table, kEdges);
     same.check(reader.layout(), path.string());
+    if (config.table.columns.empty() && !reader.layout().heading)
+      say_odd_first_column(reader.first_rows(), path.string(), notices);
     bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
     for (std::vector<std::string_view> fields; reader.next(fields);) {
       double weight = 1;
@@ -157,6 +180,7 @@ SplitNetwork read_network(DataConfig const& config, bool directed, std::vector<s
   auto const pair = [&](WeightedEdge const& edge) {
     return pair_hash(nodes, edge) ^ (directed && number(nodes.keys()[edge.from]) > number(nodes.keys()[edge.to]));
   };
+  say_odd_names(nodes, notices);
   say_known_samples(train.edges, valid.edges, "edge", "validation", pair, notices);
   say_known_samples(train.edges, test.edges, "edge", "test", pair, notices);
   auto const seed = static_cast<std::uint64_t>(config.split_seed);

@@ -37,11 +37,11 @@ bool read_id(std::string_view field, std::uint64_t& id) {
 // Reads the two ids. Returns why they are invalid, or nothing if they are valid.
 std::string_view read_ids(std::vector<std::string_view> const& fields, RatingLine& rating) {
   if (!read_id(fields[0], rating.row))
-    return "has no row id (a number from 0 to 2^64 - 1: names are numbered before, for example with "
-           "pandas.factorize())";
+    return "has no row id (ids are numbers from 0 to 2^64 - 1): number names first, for example with "
+           "pandas.factorize()";
   if (!read_id(fields[1], rating.column))
-    return "has no column id (a number from 0 to 2^64 - 1: names are numbered before, for example with "
-           "pandas.factorize())";
+    return "has no column id (ids are numbers from 0 to 2^64 - 1): number names first, for example with "
+           "pandas.factorize()";
   return {};
 }
 
@@ -108,7 +108,7 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
 FileColumns file_columns(TableLayout const& layout) {
   return {.heading = layout.heading ? 1U : 0U,
           .column_before_row = layout.columns[1] < layout.columns[0] ? 1U : 0U,
-          .contradicts = layout.contradicts.empty() ? 0U : 1U};
+          .contradicts = layout.contradiction.empty() ? 0U : 1U};
 }
 
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
@@ -135,10 +135,11 @@ void read_rating_pairs(std::filesystem::path const& path, TableSettings const& s
       "each other): give the file the columns of the training ratings",
       path.string(), here.heading != 0 ? "a heading" : "no heading", trained.heading != 0 ? "one" : "none",
       trained.column_before_row != 0 ? "before" : "after");
-  GPUPS_REQUIRE(here.contradicts <= trained.contradicts,
-                "{}: {}, and the training ratings did not contradict it (the ids would be taken for each other): give "
-                "the file the columns of the training ratings",
-                path.string(), reader.layout().contradicts);
+  GPUPS_REQUIRE(
+      here.contradicts <= trained.contradicts,
+      "{}: {}; the headings of the training ratings do not contradict data.columns (the ids would be taken for "
+      "each other): give the file the columns of the training ratings",
+      path.string(), reader.layout().contradiction);
   for (std::vector<std::string_view> fields; reader.next(fields);) {
     RatingLine pair;
     std::string_view const wrong = read_ids(fields, pair);

@@ -25,7 +25,7 @@ struct RatingLine {
 struct FileColumns {
   std::uint32_t heading = 0;            // 1: the first line names them
   std::uint32_t column_before_row = 0;  // 1: the column id is before the row id
-  std::uint32_t contradicts = 0;        // 1: the heading has names of other columns than data.columns reads
+  std::uint32_t contradicts = 0;        // 1: the heading contradicts data.columns
 };
 FileColumns file_columns(TableLayout const& layout);
 

@@ -208,9 +208,10 @@ TEST(ClickText, CountsBadLinesAndErrorNamesFirst) {
   Layout const layout = make_layout(1, 1);
   std::string text;
   for (int i = 1; i <= 400000; ++i) text += i == 3 || i > 399996 ? "bad\n" : "1\t5\tabcdef01\n";  // in several chunks
-  expect_error([&] { read(layout, text); }, {"5 bad lines of 400000", "clicks.tsv:3 has 1 field",
-                                             "clicks.tsv:399997 has", "clicks.tsv:399998 has 1 field, not 3, ...",
-                                             "a line is a label, 1 number and 1 category", "data.bad_share_max"});
+  expect_error([&] { read(layout, text); },
+               {"5 bad lines of 400000", "clicks.tsv:3 has 1 field", "clicks.tsv:399997 has",
+                "clicks.tsv:399998 has 1 field, not 3, ...",
+                "a line is a label, 1 number (data.numeric_columns) and 1 category (", "data.bad_share_max"});
   Read const some = read(layout, text, {.bad_share_max = 0.001});
   EXPECT_EQ(some.samples.samples, 399995U);
   ASSERT_EQ(some.notices.size(), 1U);

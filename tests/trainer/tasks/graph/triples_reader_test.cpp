@@ -21,12 +21,30 @@ DataConfig only_train(TemporaryFolder const& folder, std::string_view text) {
 
 TEST(TriplesReader, NumbersNamesAndKeepsOrder) {
   TemporaryFolder const folder;
-  Dataset const d = read_triples(only_train(folder, "a\tlikes\tb\nb\tknows\ta\na b\tlikes\t\xC3\xA9\n"));
+  Dataset const d = read_triples(only_train(folder, "a\tlikes\tb\nb\tknows\ta\na c\tlikes\t\xC3\xA9\n"));
   EXPECT_EQ(d.train, (std::vector<Triple>{{0, 0, 1}, {1, 1, 0}, {2, 0, 3}}));
-  EXPECT_EQ(d.entities.name(2), "a b");
+  EXPECT_EQ(d.entities.name(2), "a c");
   EXPECT_EQ(d.entities.name(3), "\xC3\xA9");
   EXPECT_EQ(d.relations.name(1), "knows");
   EXPECT_TRUE(d.notices.empty());
+}
+
+// Files of OpenKE have the relation last.
+TEST(TriplesReader, SaysThatRelationsMayBeObjects) {
+  TemporaryFolder const folder;
+  char const* const triples = "0\t1\t0\n1\t2\t0\n2\t3\t1\n3\t4\t0\n4\t0\t1\n";
+  DataConfig config = only_train(folder, triples);
+  EXPECT_THAT(read_triples(config).notices, testing::Contains(testing::HasSubstr("5 relations and 2 objects")));
+  config.table.columns = {"1", "3", "2"};
+  EXPECT_THAT(read_triples(config).notices, testing::Each(testing::Not(testing::HasSubstr("relations"))));
+}
+
+TEST(TriplesReader, SaysThatNamesStandForMissingValues) {
+  TemporaryFolder const folder;
+  Dataset const d = read_triples(only_train(folder, "1\tr\tNULL\n1.0\tr\tnan\n"));
+  EXPECT_THAT(d.notices, testing::Contains(testing::HasSubstr("the entity 'NULL' is read as a name")));
+  EXPECT_THAT(d.notices, testing::Contains(testing::HasSubstr("the entity '1.0' is not '1'")));
+  EXPECT_TRUE(read_triples(only_train(folder, "1.0\tr\t2.0\nNULLs\tr\t.0\n")).notices.empty());
 }
 
 TEST(TriplesReader, AcceptsByteOrderMarkAndAnyLineEnd) {

@@ -76,6 +76,25 @@ TEST_F(InteractionSetTest, RejectsTablesWithoutColumns) {
   EXPECT_EQ(read_interactions(config()).train.size(), 20U);
 }
 
+// A number of items is no user or item.
+TEST_F(InteractionSetTest, RejectsNumbersOfItems) {
+  for (char const* text : {"3 1 4 7\n2 4 9\n4 1 2 8 9\n", "u 3 1 4 7\nv 2 4 9\n"}) {
+    folder_.write("train.txt", text);
+    expect_error([&] { read_interactions(config()); }, {"the number of their items", "remove it"});
+  }
+  folder_.write("train.txt", "3 1 4 7\n2 4 9 1 5 6\n");
+  EXPECT_EQ(read_interactions(config()).train.size(), 8U);
+}
+
+TEST_F(InteractionSetTest, SaysThatItemsMayBeTimes) {
+  folder_.write("train.txt", "u\t2010-10-19T23:55:27Z\t30.2\tp1\nu\t2010-10-18T22:17:43Z\t30.3\tp2\n");
+  DataConfig data = config();
+  data.table.columns = {"1", "2"};
+  EXPECT_THAT(read_interactions(data).notices, testing::Contains(HasSubstr("begin with dates")));
+  data.table.columns = {"1", "4"};
+  EXPECT_THAT(read_interactions(data).notices, testing::Each(testing::Not(HasSubstr("begin with dates"))));
+}
+
 // A rating or a time must not become an item.
 TEST_F(InteractionSetTest, RejectsRatingsWithoutColumns) {
   for (char const* text :
@@ -166,7 +185,7 @@ TEST_F(InteractionSetTest, SaysIfAShareSelectsNothing) {
 TEST_F(InteractionSetTest, RejectsDataWithoutInteractionsOrNegatives) {
   folder_.write("train.txt", "alone\n");
   expect_error([&] { read_interactions(config()); },
-               {"train.txt has no interactions for training", "a user and the items"});
+               {"train.txt has 1 line with a user and no item", "data.separator"});
   folder_.write("train.txt", "a x y\nb x\n");
   Config bpr = default_config("interactions");
   bpr.data = config();

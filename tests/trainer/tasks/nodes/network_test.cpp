@@ -120,6 +120,21 @@ TEST_F(NetworkTest, AWeightOfOneLineCounts) {
   EXPECT_THAT(notices_, ElementsAre("edges have weights; 100 lines without one, of 101, have weight 1"));
 }
 
+TEST_F(NetworkTest, SaysThatTheFirstColumnHasNoNodes) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  for (char const* counts : {"0,5,7\n1,5,8\n2,7,8\n", "1 5 7\n2 5 8\n3 7 8\n"}) {
+    EXPECT_EQ(read(counts).edges(), 6U);
+    EXPECT_THAT(notices_, Contains(HasSubstr("counts the lines, and is read as a node"))) << counts;
+  }
+  (void)read("e 1 2\ne 2 3\ne 3 4\n");
+  EXPECT_THAT(notices_, Contains(HasSubstr("is the same in each line, and is read as a node")));
+  for (char const* nodes :
+       {"0 5 7\n1 5 8\n3 7 8\n", "source,target,weight\n0,5,7\n1,5,8\n2,7,8\n", "0 5\n1 5\n2 7\n"}) {
+    (void)read(nodes);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("first column")))) << nodes;
+  }
+}
+
 TEST_F(NetworkTest, RejectsEdgesFromNodesToThemselves) {
   expect_error([&] { read("a a\nb b\n"); }, {"edges.txt has edges from a node to itself only"});
   folder_.write("test.txt", "n0 n0\nn1 n1\nnew new\n");

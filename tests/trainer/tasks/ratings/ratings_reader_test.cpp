@@ -144,7 +144,7 @@ TEST_F(RatingFile, RejectsBadLinesAndNamesTheFirst) {
   expect_error([&] { read("1,2,,3\n"); }, {"ratings:1 has an empty field for rating"});
   expect_error([&] { read("1;1;3,5\n1;2;4\n"); }, {"ratings:1 has a rating with a comma"});
   expect_error([&] { read("18446744073709551616 1 1\n"); },
-               {"has no row id (a number from 0 to 2^64 - 1: names are numbered before"});
+               {"has no row id (ids are numbers from 0 to 2^64 - 1): number names first"});
   EXPECT_EQ(read("1 1 1\nbad\n2 2 2\n", 0.5), (Lines{{1, 1, 1}, {2, 2, 2}}));
   ASSERT_EQ(notices_.size(), 1U);
   EXPECT_NE(notices_[0].find("1 bad line of 3"), std::string::npos) << notices_[0];

@@ -191,10 +191,9 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
     if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
     work.odd().say(path.string(), notices);
-    std::string const line_is =
-        fmt::format("a label, {} and {}, as data.numeric_columns and data.categorical_columns say, {}",
-                    with_count(layout.numbers.size(), "number"), with_count(layout.categories.size(), "category"),
-                    work.columns().divided());
+    std::string const line_is = fmt::format("a label, {} (data.numeric_columns) and {} (data.categorical_columns), {}",
+                                            with_count(layout.numbers.size(), "number"),
+                                            with_count(layout.categories.size(), "category"), work.columns().divided());
     work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
     GPUPS_REQUIRE(work.counts().samples > before, "{} has no samples (there is nothing to learn from): check the file",
                   path.string());

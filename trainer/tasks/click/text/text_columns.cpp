@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/separator_choice.hpp"
 #include "trainer/input/table_division.hpp"
 #include "trainer/input/table_headings.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"

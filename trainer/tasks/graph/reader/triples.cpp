@@ -2,6 +2,7 @@
 // Reads lines of subject, relation and object. A name is any string that is not empty.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
+#include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/graph/reader.hpp"
 
 namespace gpups::trainer {
@@ -35,6 +37,19 @@ void read_files(DataConfig const& config, std::string const& file, SameColumns& 
   }
 }
 
+// Adds a notice if there are more relations than objects: files of some programs have the relation last.
+void say_many_relations(Dataset const& data, std::vector<std::string>& notices) {
+  constexpr std::size_t kRelationsMin = 5;
+  std::vector<bool> is_object(data.entities.size());
+  for (Triple const& triple : data.train) is_object[triple.object] = true;
+  auto const objects = static_cast<std::size_t>(std::count(is_object.begin(), is_object.end(), true));
+  if (data.relations.size() < kRelationsMin || data.relations.size() <= objects) return;
+  notices.push_back(
+      fmt::format("the triples have {} relations and {}: if a line is a subject, an object and a relation, as in files "
+                  "of OpenKE, set data.columns to [\"1\", \"3\", \"2\"]",
+                  data.relations.size(), with_count(objects, "object")));
+}
+
 }  // namespace
 
 Dataset read_triples(DataConfig const& config) {
@@ -46,6 +61,7 @@ Dataset read_triples(DataConfig const& config) {
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
+  say_many_relations(data, data.notices);
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
     read_files(config, file, same, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
@@ -62,6 +78,7 @@ Dataset read_triples(DataConfig const& config) {
   };
   read_held_out(config.valid, data.valid);
   read_held_out(config.test, data.test);
+  say_odd_names(data.entities, data.notices);
   auto const key = [](Triple const& t) {
     return kernels::mix(kernels::mix(t.subject) ^ (std::uint64_t{t.relation} << 32 | t.object));
   };
