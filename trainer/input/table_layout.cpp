@@ -218,6 +218,18 @@ std::string what_was_found(Division const& division, TableLayout const& layout, 
                      layout.takes_rest ? " and all after it" : "");
 }
 
+// Whether the first column has the row names that R writes: numbers in quotes that all differ, and no name in the
+// heading.
+bool has_row_names(std::span<std::string_view const> lines, std::vector<TableRow> const& rows, std::size_t fields) {
+  if (rows.size() < 3 || rows.size() != lines.size() || fields != rows.front().size() + 1) return false;
+  std::set<std::string_view> names;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    bool const named = lines[i].starts_with('"') && rows[i].size() == fields && is_number(rows[i].front());
+    if (!named || !names.insert(rows[i].front()).second) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
@@ -234,14 +246,7 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   std::vector<TableRow>& rows = division.rows;
   bool const heading =
       settings.heading == "yes" || (settings.heading == "auto" && (names || has_heading(rows, kind)) && !rows.empty());
-  // R writes no name for the column of row names, which differ.
-  if (heading && !rows.empty() && division.fields == rows.front().size() + 1 && rows.size() > 2) {
-    std::set<std::string_view> row_names;
-    bool const named = std::all_of(rows.begin() + 1, rows.end(), [&](TableRow const& row) {
-      return row.size() == division.fields && row_names.insert(row.front()).second;
-    });
-    if (named) rows.front().insert(rows.front().begin(), "");
-  }
+  if (heading && has_row_names(lines, rows, division.fields)) rows.front().insert(rows.front().begin(), "");
   GPUPS_REQUIRE(
       !heading || rows.empty() || rows.front().size() >= division.fields || (!names && !settings.columns.empty()),
       "{} has a heading of {} names above lines of {} fields (which columns they name cannot be told): correct "

@@ -276,7 +276,11 @@ TEST_F(TableReaderTest, NamesHaveNoBlanksAroundThem) {
 TEST_F(TableReaderTest, RejectsHeadingsWithFewerNamesThanFields) {
   reject("userId,movieId,rating\n9,5,3,5\n9,6,4,0\n", kRatings, {"a heading of 3 names above lines of 4 fields"});
   reject("user,item\n9,5,3\n9,6,4\n", kLists, {"a heading of 2 names above lines of 3 fields"});
-  EXPECT_EQ(read("user,item\n0,9,5\n1,9,6\n", kLists), (Rows{{"9", "5"}, {"9", "6"}}));  // row names, as R writes them
+  // Row names, as R writes them; without quotes, the first column may be the user.
+  EXPECT_EQ(read("\"user\",\"item\"\n\"1\",9,5\n\"2\",9,6\n", kLists), (Rows{{"9", "5"}, {"9", "6"}}));
+  for (char const* more : {"user,item\n0,9,5\n1,9,6\n", "\"user\" \"item\"\n\"u1\" \"i1\" 5\n\"u2\" \"i1\" 3\n"}) {
+    reject(more, kLists, {"has a heading of 2 names above lines of 3 fields"});
+  }
 }
 
 TEST_F(TableReaderTest, PartsOfATableHaveTheSameColumns) {

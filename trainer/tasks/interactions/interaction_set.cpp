@@ -255,8 +255,15 @@ InteractionSet read_interactions(DataConfig const& config) {
   add(valid, set);
   add(test, set);
   set = std::move(numbered);
-  if (!config.valid.empty()) valid = read_pairs(config, config.valid, same, set, notices, false);
-  if (!config.test.empty()) test = read_pairs(config, config.test, same, set, notices, false);
+  auto const read_held_out = [&](std::string const& file, Pairs& split) {
+    if (file.empty()) return;
+    split = read_pairs(config, file, same, set, notices, false);
+    GPUPS_REQUIRE(!split.empty(),
+                  "{} has no interactions to rank (metrics need some): correct the file, or set its key to \"\"",
+                  (std::filesystem::path(config.folder) / file).string());
+  };
+  read_held_out(config.valid, valid);
+  read_held_out(config.test, test);
   say_odd_names(set.users, notices);
   say_odd_names(set.items, notices);
   set.notices = std::move(notices);

@@ -61,6 +61,8 @@ TEST_F(InteractionSetTest, RejectsFilesOfUsersAlone) {
   DataConfig data = config();
   data.test = "test.txt";
   EXPECT_THAT(read_interactions(data).notices, testing::Contains(HasSubstr("left out 2 lines of ")));
+  folder_.write("test.txt", "");
+  expect_error([&] { read_interactions(data); }, {"test.txt has no interactions to rank"});
 }
 
 // Items have names of one kind, and a table has a kind in each column.
