@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "trainer/input/column_names.hpp"
@@ -14,7 +16,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint64_t kOthersMin = 9;  // of fewer rows, several may have names of their own
+constexpr std::uint64_t kOthersMin = 9;  // of fewer rows, several may have names of their own only
 
 // Also a byte of a character that is not ASCII.
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || static_cast<signed char>(c) < 0; }
@@ -53,7 +55,7 @@ void FirstRow::begin(std::span<std::string_view const> fields) {
   counts_ = counts_columns(fields);
   digits_ = std::any_of(shapes_.begin(), shapes_.end(), [](auto const& s) { return s.find('0') != s.npos; });
   bool const names = !kind_.columns.front().is_number && std::all_of(first_.begin(), first_.end(), [](auto const& f) {
-    return is_letter(f.front()) || f.front() == '_';
+    return is_letter(f.front()) || f.front() == '_' || (f.size() > 1 && f.front() == '"' && is_letter(f[1]));
   });
   alone_ = names || counts_;
 }
@@ -65,7 +67,7 @@ void FirstRow::add(std::span<std::string_view const> fields) {
     return;
   }
   if (std::equal(fields.begin(), fields.end(), first_.begin(), first_.end())) return;  // files were joined
-  ++others_;
+  if (++others_ < kOthersMin) few_.emplace_back(fields.begin(), fields.end());
   bool alike = true;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     bool const is_value = i < kind_.columns.size() && kind_.columns[i].is_number && kind_.columns[i].may_lack;
@@ -77,9 +79,20 @@ void FirstRow::add(std::span<std::string_view const> fields) {
   if (counts_ && first_.size() > 2 && kind_.columns.front().is_number) alone_ = true;
 }
 
+// Whether there are few other rows, and each has a name that another one of them has.
+bool FirstRow::others_repeat() const {
+  std::map<std::string_view, int> rows_with;
+  for (auto const& row : few_) {
+    for (std::string_view const name : std::set<std::string_view>(row.begin(), row.end())) ++rows_with[name];
+  }
+  return few_.size() > 1 && std::all_of(few_.begin(), few_.end(), [&](auto const& row) {
+           return std::any_of(row.begin(), row.end(), [&](auto const& name) { return rows_with[name] > 1; });
+         });
+}
+
 void FirstRow::say(std::string_view path, std::vector<std::string>& notices) const {
   bool const is_like_others = digits_ && !counts_ && 2 * alike_ > others_;
-  if (!alone_ || is_like_others || others_ < kOthersMin) return;
+  if (!alone_ || is_like_others || (others_ < kOthersMin && !others_repeat())) return;
   notices.push_back(
       heading_notice(path, counts_ ? "it has the numbers of the columns" : "no other has a name of it", first_));
 }

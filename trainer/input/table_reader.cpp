@@ -21,6 +21,11 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
     begin_matrix();
     return;
   }
+  constexpr std::size_t kBannerWithin = 256;
+  GPUPS_REQUIRE(text.substr(0, kBannerWithin).find("MatrixMarket") == text.npos,
+                "{} has a banner of the Matrix Market format, but does not begin with '%%MatrixMarket' (its size line "
+                "would be data): correct the first line",
+                lines_of_file_.path());
   std::vector<std::string_view> lines = first_lines(text, settings_, kind_);
   layout_ = find_layout(lines, settings_, kind_, lines_of_file_.path());
   separator_is_odd_ = layout_.separator.size() == 1 && layout_.separator != "\t" && layout_.separator.front() < ' ';

@@ -169,6 +169,24 @@ TEST_F(TableChoicesTest, RejectsLinesAroundATable) {
   reject("1:\n1001,3,2005\n1002,5,2005\n2:\n1003,4,2006\n", kLists, {"has ':' after a name and nothing else"});
 }
 
+TEST_F(TableChoicesTest, FewRowsMayHaveAHeading) {
+  auto const says = testing::Contains(HasSubstr("may be a heading"));
+  for (char const* heading : {"Follower\tFollowee\na\tb\nb\tc\nc\ta\n", "Person A,Person B\na,b\na,c\n",
+                              "\"Kunde\"\t\"Artikel\"\nu\ti\nu\tj\nv\ti\n"}) {
+    (void)read(heading, kEdges);
+    EXPECT_THAT(notices_, says) << heading;
+  }
+  for (char const* none : {"a\tb\nc\td\ne\tf\n", "a\tb\nb\tc\nc\ta\n", "x\ty\na\tb\n"}) {
+    (void)read(none, kEdges);
+    EXPECT_THAT(notices_, testing::Not(says)) << none;
+  }
+}
+
+TEST_F(TableChoicesTest, RejectsMatricesWithoutTheirFirstLine) {
+  reject("\n%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", kEdges, {"does not begin with"});
+  reject("%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", kRatings, {"does not begin with"});
+}
+
 TEST_F(TableChoicesTest, FindsUsualNamesOfColumns) {
   Rows const edges{{"p1", "p2"}, {"p2", "p3"}};
   for (char const* heading : {":Source,:Target(Person)", "~source,~target", "source:token,target:token"}) {

@@ -37,7 +37,7 @@ constexpr TableColumn kInteractionColumns[] = {
 };
 constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
 
-// Whether, in 10 rows or more, no name is in two columns after the first, though one of them has names again.
+// Whether no name is in two columns after the first, though one of them has names again, or the rows are few.
 bool has_disjoint_columns(std::vector<std::vector<std::string>> const& rows) {
   std::map<std::string_view, std::size_t> column_of;
   std::map<std::size_t, std::set<std::string_view>> names;
@@ -48,8 +48,10 @@ bool has_disjoint_columns(std::vector<std::vector<std::string>> const& rows) {
       names[column].insert(row[column]);
     }
   }
-  return rows.size() >= 10 && std::any_of(names.begin(), names.end(),
-                                          [&](auto const& column) { return 2 * column.second.size() <= rows.size(); });
+  constexpr std::size_t kFewRows = 10;
+  return rows.size() > 2 && (rows.size() < kFewRows || std::any_of(names.begin(), names.end(), [&](auto const& column) {
+                               return 2 * column.second.size() <= rows.size();
+                             }));
 }
 
 // Whether a column has the number of the fields after it, in several lines of several sizes.
@@ -93,6 +95,12 @@ void require_lists(TableReader const& reader, std::filesystem::path const& file)
       !counts_items(rows, 0) && !counts_items(rows, 1),
       "{} has lines with the number of their items, as in '{}' (it would become a user or an item): remove it",
       file.string(), fmt::join(rows.front(), " "));
+  bool const sequences = std::all_of(rows.begin(), rows.end(), [](auto const& row) { return row.back() == "-2"; });
+  GPUPS_REQUIRE(
+      rows.empty() || !sequences,
+      "{} has lines that end with -2, as sequences of SPMF do (-1 and -2 would become items): write users and "
+      "items without them",
+      file.string());
   bool const same = least == most || (least == 3 && most == 4);
   bool const apart = same && least == most && has_disjoint_columns(rows);
   // Items are alike: not numbers in one column, and names in another.

@@ -63,6 +63,22 @@ void say_odd_first_column(std::vector<std::vector<std::string>> const& rows, std
                   path, same ? "is the same in each line" : "counts the lines"));
 }
 
+// Adds a notice if the weights of the first rows are names of nodes, and many of them: lines may be lists of
+// neighbours.
+void say_weights_that_are_nodes(std::vector<std::vector<std::string>> const& rows, Dictionary const& nodes,
+                                std::string_view path, std::vector<std::string>& notices) {
+  std::set<std::string_view> weights;
+  for (auto const& row : rows) {
+    if (row.size() > 2) weights.insert(row[2]);
+  }
+  bool const all = std::all_of(weights.begin(), weights.end(), [&](auto weight) { return nodes.find(weight); });
+  if (weights.size() < 3 || !all || 2 * weights.size() <= nodes.size()) return;
+  notices.push_back(
+      fmt::format("the weights of {} are names of nodes, such as {}: if a line is a node and its neighbours, "
+                  "write a line for each edge",
+                  path, *weights.begin()));
+}
+
 // trains: the files are those of data.train, whose nodes are added.
 EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, bool trains, Dictionary& nodes,
                      SameColumns& same, std::vector<std::string>& notices) {
@@ -98,6 +114,9 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
       if (symmetric && directed && from != to) read.edges.push_back({to, from, weight});
     }
     reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
+    if (config.table.columns.empty() && !reader.layout().heading) {
+      say_weights_that_are_nodes(reader.first_rows(), nodes, path.string(), notices);
+    }
   }
   GPUPS_REQUIRE(!read.edges.empty() || read.unknown + read.loops > 0,
                 "{} has no edges (a network needs some): check the file",

@@ -10,6 +10,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/finite_number.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/times.hpp"
@@ -28,6 +29,24 @@ constexpr TableColumn kRatingColumns[] = {
 constexpr TableKind kRatings{.columns = kRatingColumns, .separator = "blanks", .comments = "#%", .skips_rest = true};
 constexpr TableKind kPairs{
     .columns = std::span(kRatingColumns).first<2>(), .separator = "blanks", .comments = "#%", .skips_rest = true};
+
+// Ids with zeros in front, which are numbers without them.
+struct LeadingZeros {
+  std::uint64_t count = 0;
+  std::string shown{};
+
+  void add(std::string_view id) {
+    if (id.size() < 2 || id.front() != '0') return;
+    if (count++ == 0) shown = id;
+  }
+  void say(std::string_view path, std::vector<std::string>& notices) const {
+    if (count == 0) return;
+    notices.push_back(
+        fmt::format("{} has {} with a zero in front, such as {}: ids are numbers, so zeros in front do not "
+                    "distinguish them",
+                    path, with_count(count, "id"), shown));
+  }
+};
 
 bool read_id(std::string_view field, std::uint64_t& id) {
   auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
@@ -92,12 +111,15 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
                  std::vector<std::string>& notices, std::vector<RatingLine>& ratings, LikeTimes& times) {
   TableReader reader(path, config.table, kRatings);
   same.check(reader.layout(), path.string());
+  LeadingZeros zeros;
   for (std::vector<std::string_view> fields; reader.next(fields);) {
     RatingLine rating;
     std::string_view const wrong = read_rating(fields, rating, times);
+    for (std::string_view const id : std::span(fields).first(2)) zeros.add(id);
     wrong.empty() ? ratings.push_back(rating) : reader.reject(wrong);
   }
   reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
+  zeros.say(path.string(), notices);
   if (config.table.columns.empty() && !reader.layout().heading && !reader.matrix()) {
     say_fourth_column(reader.first_rows(), path.string(), notices);
   }

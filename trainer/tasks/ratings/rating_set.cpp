@@ -145,6 +145,13 @@ RatingSet read_ratings(DataConfig const& config) {
                 "data.test_share",
                 config.train);
 
+  auto const say_if_none = [&](std::string_view name, double share, bool none) {
+    if (share == 0 || !none) return;
+    set.notices.push_back(fmt::format("data.{}_share = {} selects none of {}: there is no {} split", name, share,
+                                      with_count(draws.size(), "rating"), name));
+  };
+  say_if_none("valid", valid_share, valid.empty());
+  say_if_none("test", test_share, test.empty());
   set.train = numbered(train, set);
   set.columns_of_files = file_columns(same.first());
   set.known_rows = set.rows.size();

@@ -78,6 +78,18 @@ TEST_F(InteractionSetTest, RejectsTablesWithoutColumns) {
   EXPECT_EQ(read_interactions(config()).train.size(), 20U);
 }
 
+TEST_F(InteractionSetTest, RejectsTablesOfFewRows) {
+  for (char const* text : {"u1 i1 2021-03-01\nu2 i2 2021-03-02\nu3 i1 2021-03-03\n",
+                           "u1|i1|True\nu2|i2|False\nu3|i1|True\n", "u1 i1 5/5\nu2 i2 3/5\nu3 i1 5/5\n"}) {
+    folder_.write("train.txt", text);
+    expect_error([&] { read_interactions(config()); }, {"has lines of 3 fields", "data.columns"});
+  }
+  folder_.write("train.txt", "u1 a b\nu2 b c\nu3 c a\n");
+  EXPECT_EQ(read_interactions(config()).items.size(), 3U);
+  folder_.write("train.txt", "1 -1 2 -2\n4 -1 2 -1 5 -2\n");
+  expect_error([&] { read_interactions(config()); }, {"SPMF"});
+}
+
 // A number of items is no user or item.
 TEST_F(InteractionSetTest, RejectsNumbersOfItems) {
   for (char const* text : {"3 1 4 7\n2 4 9\n4 1 2 8 9\n", "u 3 1 4 7\nv 2 4 9\n"}) {

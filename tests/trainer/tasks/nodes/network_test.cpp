@@ -135,6 +135,13 @@ TEST_F(NetworkTest, SaysThatTheFirstColumnHasNoNodes) {
   }
 }
 
+TEST_F(NetworkTest, SaysThatWeightsAreNodes) {
+  (void)read("1 2 3\n2 3 4\n3 4 5\n4 5 1\n5 1 2\n");
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("are names of nodes, such as 1")));
+  (void)read("1 2 1\n2 3 2\n3 4 1\n4 5 2\n5 1 1\n");
+  EXPECT_THAT(notices_, testing::Each(testing::Not(testing::HasSubstr("are names of nodes"))));
+}
+
 TEST_F(NetworkTest, RejectsEdgesFromNodesToThemselves) {
   expect_error([&] { read("a a\nb b\n"); }, {"edges.txt has edges from a node to itself only"});
   folder_.write("test.txt", "n0 n0\nn1 n1\nnew new\n");

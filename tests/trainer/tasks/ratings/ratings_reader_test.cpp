@@ -55,6 +55,11 @@ TEST_F(RatingFile, RatingsThatAreTooSmallAreZero) {
   }
 }
 
+TEST_F(RatingFile, SaysThatZerosInFrontOfIdsDoNotCount) {
+  EXPECT_EQ(read("007 2 +3\n7 0 4\n"), (Lines{{7, 2, 3}, {7, 0, 4}}));
+  EXPECT_THAT(notices_, testing::ElementsAre(testing::HasSubstr("1 id with a zero in front, such as 007")));
+}
+
 TEST_F(RatingFile, SaysThatRatingsLookLikeTimes) {
   read("3 7 881250949\n4 7 891717742\n");
   ASSERT_EQ(notices_.size(), 1U);
@@ -246,7 +251,10 @@ TEST_F(RatingSets, HoldOutSharesAtRandom) {
   folder_.write("train", "1 1 1\n");
   for (config_.split_seed = 0; config_.split_seed < 40; ++config_.split_seed) {
     try {
-      EXPECT_EQ(read_ratings(config_).train.size(), 1U);
+      RatingSet const one = read_ratings(config_);
+      EXPECT_EQ(one.train.size(), 1U);
+      EXPECT_THAT(one.notices,
+                  testing::Contains(testing::HasSubstr("data.test_share = 0.45 selects none of 1 rating")));
     } catch (Error const& error) {
       EXPECT_NE(std::string(error.what()).find("all of them are held out"), std::string::npos);
       return;
