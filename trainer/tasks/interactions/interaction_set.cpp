@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -16,7 +15,7 @@
 #include "trainer/input/input_file.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
-#include "trainer/tasks/common/times.hpp"
+#include "trainer/tasks/interactions/interaction_rows.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -37,87 +36,6 @@ constexpr TableColumn kInteractionColumns[] = {
 };
 constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
 
-// Whether no name is in two columns after the first, though one of them has names again, or the rows are few.
-bool has_disjoint_columns(std::vector<std::vector<std::string>> const& rows) {
-  std::map<std::string_view, std::size_t> column_of;
-  std::map<std::size_t, std::set<std::string_view>> names;
-  for (auto const& row : rows) {
-    for (std::size_t column = 1; column < row.size(); ++column) {
-      if (row[column].empty()) continue;
-      if (column_of.try_emplace(row[column], column).first->second != column) return false;
-      names[column].insert(row[column]);
-    }
-  }
-  constexpr std::size_t kFewRows = 10;
-  return rows.size() > 2 && (rows.size() < kFewRows || std::any_of(names.begin(), names.end(), [&](auto const& column) {
-                               return 2 * column.second.size() <= rows.size();
-                             }));
-}
-
-// Whether a column has the number of the fields after it, in several lines of several sizes.
-bool counts_items(std::vector<std::vector<std::string>> const& rows, std::size_t column) {
-  std::set<std::size_t> sizes;
-  for (auto const& row : rows) {
-    if (column >= row.size() || row[column] != std::to_string(row.size() - column - 1)) return false;
-    sizes.insert(row.size());
-  }
-  return sizes.size() > 1;
-}
-
-// Adds a notice if the items of all rows begin with a date: a column of times may have been named.
-void say_dates(std::vector<std::vector<std::string>> const& rows, TableLayout const& layout, std::string_view path,
-               std::vector<std::string>& notices) {
-  std::size_t const item = layout.columns.size() > 1 ? layout.columns[1] : 0;
-  bool const dates = std::all_of(rows.begin(), rows.end(),
-                                 [&](auto const& row) { return item < row.size() && begins_with_date(row[item]); });
-  if (!dates || rows.empty()) return;
-  notices.push_back(
-      fmt::format("the items of {} begin with dates, such as '{}': if they are times, name another column "
-                  "with data.columns",
-                  path, rows.front()[item]));
-}
-
-// Throws Error if the lines may be a user, an item and other columns, and not a user and items: there are as many
-// fields in each, and those after the second are numbers, or a user has several lines, or columns have other names.
-void require_lists(TableReader const& reader, std::filesystem::path const& file) {
-  auto const& rows = reader.first_rows();
-  std::size_t least = ~std::size_t{0}, most = 0;
-  bool numbers = true, repeated = false;
-  std::set<std::string_view> users;
-  for (auto const& row : rows) {
-    least = std::min(least, row.size());
-    most = std::max(most, row.size());
-    numbers = numbers && std::all_of(row.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(row.size(), 2)),
-                                     row.end(), [](std::string const& field) { return is_number(field); });
-    repeated = repeated || !users.insert(row.front()).second;
-  }
-  GPUPS_REQUIRE(
-      !counts_items(rows, 0) && !counts_items(rows, 1),
-      "{} has lines with the number of their items, as in '{}' (it would become a user or an item): remove it",
-      file.string(), fmt::join(rows.front(), " "));
-  bool const sequences = std::all_of(rows.begin(), rows.end(), [](auto const& row) { return row.back() == "-2"; });
-  GPUPS_REQUIRE(
-      rows.empty() || !sequences,
-      "{} has lines that end with -2, as sequences of SPMF do (-1 and -2 would become items): write users and "
-      "items without them",
-      file.string());
-  bool const same = least == most || (least == 3 && most == 4);
-  bool const apart = same && least == most && has_disjoint_columns(rows);
-  // Items are alike: not numbers in one column, and names in another.
-  bool mixed = false;
-  for (std::size_t column = 2; same && rows.size() > 1 && column < least; ++column) {
-    auto const count = std::count_if(rows.begin(), rows.end(),
-                                     [&](auto const& row) { return is_number(row[column]) && !is_number(row[1]); });
-    mixed = mixed || count == static_cast<std::ptrdiff_t>(rows.size());
-  }
-  GPUPS_REQUIRE(
-      rows.empty() || !((numbers && most >= 3 && most <= 4) || (same && least >= 3 && (repeated || mixed || apart))),
-      "{} has lines of {} fields (if a line is a user, an item and other columns, these would become "
-      "items): set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and "
-      "items",
-      file.string(), most);
-}
-
 // Returns the interactions of the files that a setting names, in their order, with new names added to the set. trains:
 // they are those of data.train.
 Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns& same, InteractionSet& set,
@@ -126,7 +44,7 @@ Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns&
   for (std::filesystem::path const& path : files_named(config.folder, file)) {
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
-    if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader, path);
+    if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader.first_rows(), path.string());
     say_dates(reader.first_rows(), reader.layout(), path.string(), notices);
     std::uint64_t users_alone = 0, lines = 0;
     for (std::vector<std::string_view> fields; reader.next(fields); ++lines) {

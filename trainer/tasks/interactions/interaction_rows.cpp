@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/interactions/interaction_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "kernels/base/check.hpp"
+#include "trainer/tasks/common/times.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kFewRows = 10;  // in which names may be alone
+
+// Whether no name is in two columns after the first, though one of them has names again, or the rows are few.
+bool has_disjoint_columns(std::span<TableRow const> rows) {
+  std::map<std::string_view, std::size_t> column_of;
+  std::map<std::size_t, std::set<std::string_view>> names;
+  for (auto const& row : rows) {
+    for (std::size_t column = 1; column < row.size(); ++column) {
+      if (row[column].empty()) continue;
+      if (column_of.try_emplace(row[column], column).first->second != column) return false;
+      names[column].insert(row[column]);
+    }
+  }
+  return rows.size() > 2 && (rows.size() < kFewRows || std::any_of(names.begin(), names.end(), [&](auto const& column) {
+                               return 2 * column.second.size() <= rows.size();
+                             }));
+}
+
+// Whether a column has the number of the fields after it, in several lines of several sizes.
+bool counts_items(std::span<TableRow const> rows, std::size_t column) {
+  std::set<std::size_t> sizes;
+  for (auto const& row : rows) {
+    if (column >= row.size() || row[column] != std::to_string(row.size() - column - 1)) return false;
+    sizes.insert(row.size());
+  }
+  return sizes.size() > 1;
+}
+
+// Whether the rows may be a user, an item and other columns.
+bool is_table(std::span<TableRow const> rows) {
+  std::size_t least = ~std::size_t{0}, most = 0;
+  bool numbers = true, repeated = false;
+  std::set<std::string_view> users;
+  for (auto const& row : rows) {
+    least = std::min(least, row.size());
+    most = std::max(most, row.size());
+    numbers = numbers && std::all_of(row.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(row.size(), 2)),
+                                     row.end(), [](std::string const& field) { return is_number(field); });
+    repeated = repeated || !users.insert(row.front()).second;
+  }
+  if (numbers && most >= 3 && most <= 4) return true;
+  if (least < 3 || (least != most && !(least == 3 && most == 4))) return false;
+  if (repeated || (least == most && has_disjoint_columns(rows))) return true;
+  // Items are alike: not numbers in one column, and names in another.
+  for (std::size_t column = 2; rows.size() > 1 && column < least; ++column) {
+    if (std::all_of(rows.begin(), rows.end(),
+                    [column](auto const& row) { return is_number(row[column]) && !is_number(row[1]); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void require_lists(std::span<TableRow const> rows, std::string_view path) {
+  if (rows.empty()) return;
+  GPUPS_REQUIRE(
+      !counts_items(rows, 0) && !counts_items(rows, 1),
+      "{} has lines with the number of their items, as in '{}' (it would become a user or an item): remove it", path,
+      fmt::join(rows.front(), " "));
+  GPUPS_REQUIRE(
+      !std::all_of(rows.begin(), rows.end(), [](auto const& row) { return row.back() == "-2"; }),
+      "{} has lines that end with -2, as sequences of SPMF do (-1 and -2 would become items): write users and items "
+      "without them",
+      path);
+  GPUPS_REQUIRE(!is_table(rows),
+                "{} has lines of {} fields (if a line is a user, an item and other columns, these would become items): "
+                "set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and items",
+                path, std::max_element(rows.begin(), rows.end(), [](auto const& a, auto const& b) {
+                        return a.size() < b.size();
+                      })->size());
+}
+
+void say_dates(std::span<TableRow const> rows, TableLayout const& layout, std::string_view path,
+               std::vector<std::string>& notices) {
+  std::size_t const item = layout.columns.size() > 1 ? layout.columns[1] : 0;
+  bool const dates = std::all_of(rows.begin(), rows.end(),
+                                 [&](auto const& row) { return item < row.size() && begins_with_date(row[item]); });
+  if (!dates || rows.empty()) return;
+  notices.push_back(
+      fmt::format("the items of {} begin with dates, such as '{}': if they are times, name another column "
+                  "with data.columns",
+                  path, rows.front()[item]));
+}
+
+}  // namespace gpups::trainer
