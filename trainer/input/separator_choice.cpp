@@ -111,7 +111,7 @@ void require_tabs_or_blanks(Trial const& trial, Division const& by_tabs, Divisio
 
 // Returns the first row with a separator within a name if it may separate names too, or null.
 TableRow const* find_second(Division const& best, Separator const& other, Trial const& trial) {
-  std::size_t in_first = 0, in_list = 0, all = 0;
+  std::size_t in_first = 0, in_list = 0, in_any = 0, all = 0;
   TableRow const* shown = nullptr;
   for (TableRow const& row : best.rows) {
     if (row.size() < 2) continue;
@@ -120,12 +120,15 @@ TableRow const* find_second(Division const& best, Separator const& other, Trial 
     bool const later = any_has_within(std::span(row).subspan(1), other.text);
     in_first += first && (!later || (is_by_blanks(best) && other.text != ":")) ? 1 : 0;
     in_list += trial.kind.takes_rest && other.text != ":" && row.size() == 2 && later && !first ? 1 : 0;
+    in_any += first || later ? 1 : 0;
     if (shown == nullptr && (first || later)) shown = &row;
   }
   // Tabs separate names with other signs, and "Smith, John;Acme" has a name with a comma.
   bool const in_names =
       is_by_tabs(best) ? other.text != ":" : other.text == "," && !is_by_blanks(best) && has_prose_commas(trial.lines);
-  return 2 * (in_names ? 0 : in_first) > all || 2 * in_list > all ? shown : nullptr;
+  // Names between blanks rarely have commas: "Product 7,Product 18" is a list of two.
+  bool const in_lists = trial.kind.takes_rest && is_by_blanks(best) && other.text != ":" && 2 * in_any > all;
+  return 2 * (in_names ? 0 : in_first) > all || 2 * in_list > all || in_lists ? shown : nullptr;
 }
 
 // Whether blanks may be the separator of "0 4,8": they are within the first names only, and what follows is like lists.

@@ -22,8 +22,13 @@ constexpr std::uint64_t kOthersMin = 9;  // of fewer rows, several may have name
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || static_cast<signed char>(c) < 0; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// Returns the shape of a name: "a0-a" of "user17-abc".
+// Returns the shape of a name: "user0" of "user17", and "a0-a" of "user17-abc".
 std::string shape_of(std::string_view name) {
+  std::size_t const digits = name.find_first_of("0123456789");
+  if (digits > 0 && digits != name.npos &&
+      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(digits), name.end(), is_digit)) {
+    return std::string(name.substr(0, digits)) + '0';
+  }
   std::string shape;
   for (char const c : name) {
     char const kind = is_digit(c) ? '0' : is_letter(c) ? 'a' : c;

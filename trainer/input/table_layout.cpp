@@ -230,6 +230,24 @@ bool has_row_names(std::span<std::string_view const> lines, std::vector<TableRow
   return true;
 }
 
+// Returns a notice if a column of numbers may be the last one of the reader, which the heading does not name, or
+// nothing.
+std::string unread_numbers(std::vector<TableRow> const& rows, TableLayout const& layout, TableKind const& kind) {
+  TableColumn const& last = kind.columns.back();
+  TableRow const& heading = rows.front();
+  if (!last.may_lack || !last.is_number || layout.columns.size() == kind.columns.size() || rows.size() < 2) return {};
+  for (std::size_t i = 0; i < heading.size(); ++i) {
+    bool const read = std::find(layout.columns.begin(), layout.columns.end(), i) != layout.columns.end();
+    auto const has_number = [i](TableRow const& row) { return i < row.size() && is_number(row[i]); };
+    if (read || heading[i].empty() || !std::all_of(rows.begin() + 1, rows.end(), has_number)) continue;
+    return fmt::format(
+        "has numbers in column {}, '{}', which is not read: data.columns = [\"{}\", \"{}\", \"{}\"] reads "
+        "them as {}",
+        i + 1, heading[i], layout.columns[0] + 1, layout.columns[1] + 1, i + 1, last.is);
+  }
+  return {};
+}
+
 }  // namespace
 
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
@@ -245,7 +263,8 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   });
   std::vector<TableRow>& rows = division.rows;
   bool const heading =
-      settings.heading == "yes" || (settings.heading == "auto" && (names || has_heading(rows, kind)) && !rows.empty());
+      settings.heading == "yes" || (settings.heading == "auto" && !rows.empty() &&
+                                    (names || has_heading(rows, kind) || has_row_names(lines, rows, division.fields)));
   if (heading && has_row_names(lines, rows, division.fields)) rows.front().insert(rows.front().begin(), "");
   GPUPS_REQUIRE(
       !heading || rows.empty() || rows.front().size() >= division.fields || (!names && !settings.columns.empty()),
@@ -276,6 +295,9 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   if (first != nullptr) layout.names = *first;
   layout.says = what_was_found(division, layout, kind, first, fields);
   layout.notice = std::move(division.notice);
+  if (layout.notice.empty() && first != nullptr && settings.columns.empty()) {
+    layout.notice = unread_numbers(rows, layout, kind);
+  }
   return layout;
 }
 

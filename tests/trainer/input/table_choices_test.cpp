@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that several separators divide, and fields that may be more than one name: read in the way that all lines
 // have, and said, or rejected.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -48,6 +49,7 @@ TEST_F(TableChoicesTest, CommasBeforeBlanksSeparateLists) {
   reject("New York,a b\nv,c d\n", kLists, {"has ',' within names"});
   reject("New York,a,b\nLos Angeles,c,d\n", kLists,
          {"set data.separator to \"blanks\" if names have ',', or to \"comma\""});
+  reject("Product 7,Product 18\nProduct 5\nProduct 1,Product 2,Product 3\n", kLists, {"has ',' within names"});
   reject("u;a,b\nv;c,d;e\n", kLists, {"has ';' within names of lines that are separated by commas"});
 }
 
@@ -180,6 +182,33 @@ TEST_F(TableChoicesTest, FewRowsMayHaveAHeading) {
     (void)read(none, kEdges);
     EXPECT_THAT(notices_, testing::Not(says)) << none;
   }
+}
+
+// Names that are numbered, as R and others write them, above numbered names.
+TEST_F(TableChoicesTest, NumberedNamesMayBeAHeading) {
+  auto const says = testing::Contains(HasSubstr("may be a heading"));
+  for (char const* heading : {"V1,V2", "X1,X2", "gene1,gene2", "\"col1\",\"col2\""}) {
+    std::string text = std::string(heading) + "\n";
+    for (int i = 0; i < 20; ++i) text += fmt::format("u{},i{}\n", i % 7, i % 5);
+    (void)read(text, kEdges);
+    EXPECT_THAT(notices_, says) << heading;
+  }
+  for (char const* first : {"u100,i100", "A21SU22AM23J24,B025A26"}) {  // alike, though alone
+    std::string text = std::string(first) + "\n";
+    for (int i = 0; i < 20; ++i) {
+      text += first[0] == 'u' ? fmt::format("u{},i{}\n", i % 7, i % 5)
+                              : fmt::format("A{}SU{}AM{}J{},B0{}A{}\n", i, i, i, i, i, i);
+    }
+    (void)read(text, kEdges);
+    EXPECT_THAT(notices_, testing::Not(says)) << first;
+  }
+}
+
+TEST_F(TableChoicesTest, SaysThatNumbersAreNotRead) {
+  EXPECT_EQ(read("source,target,note,score\na,b,x,1\nb,c,y,2\n", kEdges), (Rows{{"a", "b"}, {"b", "c"}}));
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("data.columns = [\"1\", \"2\", \"4\"] reads them as weight")));
+  (void)read("source,target,note\na,b,x\nb,c,1\n", kEdges);
+  EXPECT_THAT(notices_, testing::Each(testing::Not(HasSubstr("reads them as"))));
 }
 
 TEST_F(TableChoicesTest, RejectsMatricesWithoutTheirFirstLine) {

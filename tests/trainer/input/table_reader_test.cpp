@@ -278,6 +278,8 @@ TEST_F(TableReaderTest, RejectsHeadingsWithFewerNamesThanFields) {
   reject("user,item\n9,5,3\n9,6,4\n", kLists, {"a heading of 2 names above lines of 3 fields"});
   // Row names, as R writes them; without quotes, the first column may be the user.
   EXPECT_EQ(read("\"user\",\"item\"\n\"1\",9,5\n\"2\",9,6\n", kLists), (Rows{{"9", "5"}, {"9", "6"}}));
+  EXPECT_EQ(read("\"V1\" \"V2\"\n\"1\" \"u1\" \"u5\"\n\"2\" \"u2\" \"u6\"\n", kEdges),
+            (Rows{{"u1", "u5"}, {"u2", "u6"}}));
   for (char const* more : {"user,item\n0,9,5\n1,9,6\n", "\"user\" \"item\"\n\"u1\" \"i1\" 5\n\"u2\" \"i1\" 3\n"}) {
     reject(more, kLists, {"has a heading of 2 names above lines of 3 fields"});
   }

@@ -41,6 +41,20 @@ bool counts_items(std::span<TableRow const> rows, std::size_t column) {
   return sizes.size() > 1;
 }
 
+// Whether each item has a number after it: "u i5 1 i19 5", or "u 5 1.0 19 5.0".
+bool has_values(std::span<TableRow const> rows) {
+  bool names = true, fractions = true;
+  for (auto const& row : rows) {
+    if (row.size() < 3 || row.size() % 2 == 0) return false;
+    for (std::size_t i = 1; i < row.size(); i += 2) {
+      if (!is_number(row[i + 1])) return false;
+      names = names && !is_number(row[i]);
+      fractions = fractions && row[i + 1].find('.') != std::string::npos && row[i].find('.') == std::string::npos;
+    }
+  }
+  return rows.size() > 1 && (names || fractions);
+}
+
 // Whether the rows may be a user, an item and other columns.
 bool is_table(std::span<TableRow const> rows) {
   std::size_t least = ~std::size_t{0}, most = 0;
@@ -79,6 +93,11 @@ void require_lists(std::span<TableRow const> rows, std::string_view path) {
       "{} has lines that end with -2, as sequences of SPMF do (-1 and -2 would become items): write users and items "
       "without them",
       path);
+  bool const same = std::all_of(rows.begin(), rows.end(), [&](auto const& row) { return row.size() == 3; });
+  GPUPS_REQUIRE(same || !has_values(rows),
+                "{} has a number after each item, as in '{}' (it would become an item): write a line for each user and "
+                "item, or the items alone",
+                path, fmt::join(rows.front(), " "));
   GPUPS_REQUIRE(!is_table(rows),
                 "{} has lines of {} fields (if a line is a user, an item and other columns, these would become items): "
                 "set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and items",

@@ -32,7 +32,7 @@ bool is_weight(std::string_view field, double& weight) {
 constexpr TableColumn kEdgeColumns[] = {
     {.is = "from", .headings = "from source src fromnodeid fromid node1 head start user1 sourceid startid"},
     {.is = "to", .headings = "to target dst tonodeid toid node2 tail end user2 targetid endid"},
-    {.is = "weight", .headings = "weight value count strength", .is_number = true, .may_lack = true},
+    {.is = "weight", .headings = "weight edgeweight value count strength", .is_number = true, .may_lack = true},
 };
 constexpr TableKind kEdges{.columns = kEdgeColumns, .separator = "blanks", .comments = "#%", .is_square = true};
 

@@ -86,6 +86,10 @@ TEST_F(InteractionSetTest, RejectsTablesOfFewRows) {
   }
   folder_.write("train.txt", "u1 a b\nu2 b c\nu3 c a\n");
   EXPECT_EQ(read_interactions(config()).items.size(), 3U);
+  for (char const* text : {"u i5 1 i19 5\nv i5 2\n", "u,5,1.0,19,5.0\nv,7,2.0\n"}) {
+    folder_.write("train.txt", text);
+    expect_error([&] { read_interactions(config()); }, {"has a number after each item"});
+  }
   folder_.write("train.txt", "1 -1 2 -2\n4 -1 2 -1 5 -2\n");
   expect_error([&] { read_interactions(config()); }, {"SPMF"});
 }
