@@ -14,7 +14,6 @@ namespace gpups::trainer {
 // Returns the finite decimal number that a text spells, or nothing. Numbers that are too small for a double become 0 or
 // the nearest subnormal number, as strtod() and pandas read them; those that are too large are not finite.
 inline std::optional<double> finite_number(std::string_view text) {
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || stop != text.data() + text.size()) return std::nullopt;

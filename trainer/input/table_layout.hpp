@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gpups::trainer {
@@ -61,6 +62,11 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
 // heading, would be read in two ways.
 class SameColumns {
  public:
+  SameColumns() = default;
+  // path: of a file whose layout is known, for messages.
+  SameColumns(std::string path, TableLayout layout) : first_path_(std::move(path)), first_(std::move(layout)) {}
+
+  bool empty() const { return first_path_.empty(); }  // no file was checked
   // Throws Error if the layout of a file contradicts that of the first one.
   void check(TableLayout const& layout, std::string_view path);
   // Returns the layout of the first file. REQUIRES: a file was checked.

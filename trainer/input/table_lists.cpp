@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kShownBytes = 80;
+constexpr std::size_t kListBytes = 80;
 constexpr std::size_t kLeastShare = 5;  // one of so many fields is no exception
 
 // Calls add(part) for the parts of a text between separators, without blanks around them.
@@ -49,7 +49,7 @@ std::string_view find_list(std::span<std::string_view const> fields, std::set<st
     if ((ids || known) && like_lists++ == 0) shown = field;
   }
   bool const most = 2 * like_lists > several && kLeastShare * several >= fields.size();
-  return most ? shown.substr(0, kShownBytes) : std::string_view{};
+  return most ? shown.substr(0, kListBytes) : std::string_view{};
 }
 
 void require_no_lists(std::span<TableRow const> rows, Separator const& separator, TableLayout const& layout,

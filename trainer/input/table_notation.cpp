@@ -193,13 +193,11 @@ std::string blanks_within_first(Division const& division, std::span<std::string_
   if (separator.empty() || separator == "\t") return {};
   auto const is_spaced = [&](std::string_view text) { return text.find(separator + " ") != text.npos; };
   auto const has_blank = [](std::string const& field) { return field.find_first_of(kBlanks) != field.npos; };
-  auto const in_first = [&](TableRow const& row) {
-    return row.size() > 1 && has_blank(row.front()) && std::none_of(row.begin() + 1, row.end(), has_blank);
-  };
+  auto const in_first = [&](TableRow const& row) { return row.size() > 1 && has_blank(row.front()); };
   if (!most_are(lines, is_spaced, line)) return {};
   if (!most_are(division.rows, in_first, shown)) return {};
   return fmt::format(
-      "has a blank within the first name of most lines, and not within others, as in {}: if it separates "
+      "has a blank within the first name of most lines, as in {}: if it separates "
       "names too, write one separator",
       shown_row(*shown));
 }

@@ -49,6 +49,8 @@ TEST_F(TableChoicesTest, CommasBeforeBlanksSeparateLists) {
   reject("New York,a b\nv,c d\n", kLists, {"has ',' within names"});
   reject("New York,a,b\nLos Angeles,c,d\n", kLists,
          {"set data.separator to \"blanks\" if names have ',', or to \"comma\""});
+  (void)read("u0 Toy Story, Heat, Rear Window\nu1 Heat, Jaws\n", kLists);
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("has a blank within the first name of most lines")));
   reject("Product 7,Product 18\nProduct 5\nProduct 1,Product 2,Product 3\n", kLists, {"has ',' within names"});
   reject("u;a,b\nv;c,d;e\n", kLists, {"has ';' within names of lines that are separated by commas"});
 }

@@ -39,6 +39,7 @@ class ClickData : public Data {
   Split const& train() const { return train_; }
   // Statistics of the training samples.
   SampleStatistics const& statistics() const { return statistics_; }
+  SameColumns const& columns() const { return same_columns_; }  // of the text of all splits; empty without text
   // Returns the values that occur at least `min_count` times in the training samples, in the categories of `features`.
   // The first call measures them. Any thread. REQUIRES: all calls have the same arguments.
   FrequentValues const& frequent_values(Features const& features, std::uint32_t min_count) const;

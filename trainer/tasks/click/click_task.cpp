@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/click/click_task.hpp"
+#include "trainer/input/saved_columns.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -118,6 +119,7 @@ std::optional<Metrics> ClickTask::wait_progressive(Store& store) {
 std::vector<Blob> ClickTask::wait_save(Stream& stream) const {
   std::vector<Blob> blobs = dense_.wait_save(stream);
   blobs.push_back(to_blob(data_.statistics()));
+  if (!data_.columns().empty()) blobs.push_back(to_blob(data_.columns()));
   if (config_.settings<ClickSettings>().min_count > 0) {
     auto const min_count = static_cast<std::uint32_t>(config_.settings<ClickSettings>().min_count);
     blobs.push_back(to_blob(data_.frequent_values(model_.features(), min_count)));

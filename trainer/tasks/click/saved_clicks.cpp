@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainer/base/atomic_folder.hpp"
+#include "trainer/input/saved_columns.hpp"
 #include "trainer/tasks/click/click_data.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
@@ -25,6 +26,7 @@ SavedClicks::SavedClicks(SavedModel const& model) : saved_(model.saved) {
   Config const& config = saved_.config;
   Layout const layout = layout_of(config);
   statistics_ = sample_statistics(model.blobs, layout.numbers.size());
+  columns_ = saved_columns(model.blobs);
   auto const seed = static_cast<std::uint64_t>(config.train.seed);
   Group const group = Group::alone();
   Device const device = device_from(config.run.device);
@@ -49,7 +51,8 @@ void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notice
                           std::function<void(std::span<float const>)> const& take) {
   Config config = saved_.config;
   config.data.bad_share_max = 0;  // each sample needs a probability, so no bad line is left out
-  Samples const samples = open_click_files(std::span(&file, 1), config, notices);
+  SameColumns trained = columns_;
+  Samples const samples = open_click_files(std::span(&file, 1), config, notices, &trained);
   ClickPredictor predictor(*model_, *dense_);
   Stream stream = store_->make_stream();
   SampleBatch batch;

@@ -12,6 +12,7 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/input/table_layout.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/tasks/click/click_predictor.hpp"
 
@@ -39,6 +40,7 @@ class SavedClicks {
   SavedState saved_;
   std::unique_ptr<ClickModel> model_;
   std::unique_ptr<DenseLayers> dense_;
+  SameColumns columns_;  // of the training files, unless they are binary
   SampleStatistics statistics_;
   FrequentValues frequent_;
   std::unique_ptr<Store> store_;

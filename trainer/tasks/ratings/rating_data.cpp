@@ -12,6 +12,7 @@
 #include "kernels/base/nvtx.hpp"
 #include "kernels/factor/rating_errors.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/saved_columns.hpp"
 #include "trainer/tasks/common/row_penalty.hpp"
 #include "trainer/tasks/ratings/rating_kind.hpp"
 #include "trainer/tasks/ratings/rating_predictor.hpp"
@@ -171,7 +172,7 @@ RatingTask::RatingTask(RatingSet const& set, Config const& config, std::int64_t 
     : set_(set),
       config_(config),
       schedule_steps_(schedule_steps),
-      scale_(scale_of(set.train, config.settings<RatingSettings>().biases, set.columns_of_files)) {}
+      scale_(scale_of(set.train, config.settings<RatingSettings>().biases)) {}
 
 std::vector<TableOptions> RatingTask::tables() const {
   auto tables = factor_tables(config_, set_.known_rows, set_.known_columns, schedule_steps_);
@@ -209,6 +210,6 @@ Metrics RatingTask::wait_evaluate(Stream& stream, Store& store, std::string_view
   return wait_predict(stream, store, config_, scale_, set_, set_.split(split)).wait_metrics(store);
 }
 
-std::vector<Blob> RatingTask::wait_save(Stream&) const { return {to_blob(scale_)}; }
+std::vector<Blob> RatingTask::wait_save(Stream&) const { return {to_blob(scale_), to_blob(set_.columns_of_files)}; }
 
 }  // namespace gpups::trainer

@@ -127,12 +127,6 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
 
 }  // namespace
 
-FileColumns file_columns(TableLayout const& layout) {
-  return {.heading = layout.heading ? 1U : 0U,
-          .column_before_row = layout.columns[1] < layout.columns[0] ? 1U : 0U,
-          .contradicts = layout.contradiction.empty() ? 0U : 1U};
-}
-
 std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string const& file,
                                          std::vector<std::string>& notices, SameColumns* same) {
   std::vector<RatingLine> ratings;
@@ -147,21 +141,10 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
   return ratings;
 }
 
-void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings, FileColumns const& trained,
+void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings, SameColumns trained,
                        std::vector<std::string>& notices, std::function<void(RatingLine const&)> const& take) {
   TableReader reader(path, settings, kPairs);
-  FileColumns const here = file_columns(reader.layout());
-  GPUPS_REQUIRE(
-      here.heading == trained.heading || here.column_before_row == trained.column_before_row,
-      "{} has {}, and the training ratings have {}, with the column ids {} the row ids (they would be taken for "
-      "each other): give the file the columns of the training ratings",
-      path.string(), here.heading != 0 ? "a heading" : "no heading", trained.heading != 0 ? "one" : "none",
-      trained.column_before_row != 0 ? "before" : "after");
-  GPUPS_REQUIRE(
-      here.contradicts <= trained.contradicts,
-      "{}: {}; the headings of the training ratings do not contradict data.columns (the ids would be taken for "
-      "each other): give the file the columns of the training ratings",
-      path.string(), reader.layout().contradiction);
+  trained.check(reader.layout(), path.string());
   for (std::vector<std::string_view> fields; reader.next(fields);) {
     RatingLine pair;
     std::string_view const wrong = read_ids(fields, pair);

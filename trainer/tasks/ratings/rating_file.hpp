@@ -21,14 +21,6 @@ struct RatingLine {
   bool operator==(RatingLine const&) const = default;
 };
 
-// Which columns of a file have the ids. Files of pairs to predict are compared with those of the training.
-struct FileColumns {
-  std::uint32_t heading = 0;            // 1: the first line names them
-  std::uint32_t column_before_row = 0;  // 1: the column id is before the row id
-  std::uint32_t contradicts = 0;        // 1: the heading contradicts data.columns
-};
-FileColumns file_columns(TableLayout const& layout);
-
 // Reads the ratings of the files that a setting names, `file` in config.folder: a row id, a column id and a rating;
 // further columns are skipped. Adds notices about what was found and skipped. Throws Error if there are no ratings, or
 // if the share of bad lines is more than config.bad_share_max.
@@ -37,8 +29,8 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
                                          std::vector<std::string>& notices, SameColumns* same = nullptr);
 
 // Reads the pairs of a row id and a column id of a file, with values of 0; further columns are skipped. Throws Error
-// for a bad line, and if the ids would be read the other way round than those of the training files.
-void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings, FileColumns const& trained,
+// for a bad line, and if the columns are not those of the training files.
+void read_rating_pairs(std::filesystem::path const& path, TableSettings const& settings, SameColumns trained,
                        std::vector<std::string>& notices, std::function<void(RatingLine const&)> const& take);
 
 }  // namespace gpups::trainer

@@ -20,9 +20,9 @@ constexpr char kScaleBlob[] = "gpu_train/rating_scale";
 
 }  // namespace
 
-RatingScale scale_of(std::span<Rating const> ratings, bool biases, FileColumns const& columns) {
+RatingScale scale_of(std::span<Rating const> ratings, bool biases) {
   double sum = 0, squares = 0;
-  RatingScale scale{.lowest = ratings[0].value, .highest = ratings[0].value, .columns = columns};
+  RatingScale scale{.lowest = ratings[0].value, .highest = ratings[0].value};
   for (Rating const& rating : ratings) {
     sum += rating.value;
     scale.lowest = std::min(scale.lowest, rating.value);

@@ -20,12 +20,11 @@ namespace gpups::trainer {
 struct RatingScale {
   float mean = 0, deviation = 1;
   float lowest = 0, highest = 0;  // a prediction is not below `lowest` and not above `highest`
-  FileColumns columns{};          // of the training files
 };
 
 // biases: the deviation is that from the mean, else that from 0. It is 1 if ratings have none. REQUIRES: ratings is not
 // empty.
-RatingScale scale_of(std::span<Rating const> ratings, bool biases, FileColumns const& columns = {});
+RatingScale scale_of(std::span<Rating const> ratings, bool biases);
 
 Blob to_blob(RatingScale const& scale);
 // Returns the scale of a checkpoint's blobs. Throws Error if it is missing.

@@ -153,7 +153,7 @@ RatingSet read_ratings(DataConfig const& config) {
   say_if_none("valid", valid_share, valid.empty());
   say_if_none("test", test_share, test.empty());
   set.train = numbered(train, set);
-  set.columns_of_files = file_columns(same.first());
+  set.columns_of_files = same;
   set.known_rows = set.rows.size();
   set.known_columns = set.columns.size();
   set.valid = numbered(valid, set);

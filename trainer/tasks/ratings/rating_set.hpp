@@ -48,7 +48,7 @@ struct RatingSet {
   std::size_t known_rows = 0, known_columns = 0;  // number of rows and columns in `train`
   std::vector<Rating> train, valid, test;
   std::vector<std::string> notices;
-  FileColumns columns_of_files{};
+  SameColumns columns_of_files{};
 
   // REQUIRES: name is "valid" or "test".
   std::vector<Rating> const& split(std::string_view name) const { return name == "valid" ? valid : test; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/ratings/saved_ratings.hpp"
+#include "trainer/input/saved_columns.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,8 @@
 
 namespace gpups::trainer {
 
-SavedRatings::SavedRatings(SavedModel const& model) : saved_(model.saved), scale_(rating_scale(model.blobs)) {
+SavedRatings::SavedRatings(SavedModel const& model)
+    : saved_(model.saved), scale_(rating_scale(model.blobs)), columns_(saved_columns(model.blobs)) {
   Config const& config = saved_.config;
   store_ = std::make_unique<Store>(Group::alone(), StoreOptions{.device = device_from(config.run.device),
                                                                 .threads = static_cast<int>(config.run.threads),
@@ -36,7 +38,7 @@ void SavedRatings::predict(std::filesystem::path const& file, std::vector<std::s
   };
   TableSettings settings = saved_.config.data.table;
   if (settings.columns.size() > 2) settings.columns.resize(2);  // of the two ids, without the rating
-  read_rating_pairs(file, settings, scale_.columns, notices, [&](RatingLine const& pair) {
+  read_rating_pairs(file, settings, columns_, notices, [&](RatingLine const& pair) {
     rows.push_back(Key{pair.row});
     columns.push_back(Key{pair.column});
     if (rows.size() == RatingPredictor::kAtOnce) predict_read();

@@ -35,6 +35,7 @@ class SavedRatings {
  private:
   SavedState saved_;
   RatingScale scale_;
+  SameColumns columns_;  // of the training files
   std::unique_ptr<Store> store_;
 };
 

@@ -2,6 +2,8 @@
 // Predictions and exports of trained click-through models, and rows that expire.
 #include "trainer/tasks/click/saved_clicks.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -56,6 +58,27 @@ TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   expect_error([&] { open_model(folder_.path() / "none", {}, task_kinds()); }, {"has no checkpoint"});
   expect_error([&] { open_model(folder_.path() / "run", {"model.dim=8"}, task_kinds()); },
                {"model.dim", "another model"});
+}
+
+// Columns that the heading names otherwise than that of the training would be read by their places.
+TEST_F(ClickTrainTest, PredictsNoColumnsInAnotherOrder) {
+  std::string text = "click,age,price,city,shop\n", swapped = "click,price,age,city,shop\n";
+  for (int i = 0; i < 40; ++i) {
+    text += fmt::format("{},{},{},c{},s{}\n", i % 2, i, 100 + i, i % 3, i % 4);
+    swapped += fmt::format("{},{},{},c{},s{}\n", i % 2, 100 + i, i, i % 3, i % 4);
+  }
+  std::filesystem::path const train = folder_.write("train.csv", text);
+  run("named", small("fm", {"data.train=" + train.string(), "data.numeric_columns=2", "data.categorical_columns=2",
+                            "train.batch_size=8"}));
+  SavedClicks saved(open_model(folder_.path() / "named", {}, task_kinds()));
+  std::vector<std::string> notices;
+  std::size_t predicted = 0;
+  auto const count = [&](std::span<float const> probabilities) { predicted += probabilities.size(); };
+  saved.predict(train, notices, count);
+  saved.predict(folder_.write("unnamed.csv", text.substr(text.find('\n') + 1)), notices, count);
+  EXPECT_EQ(predicted, 80U);
+  expect_error([&] { saved.predict(folder_.write("swapped.csv", swapped), notices, count); },
+               {"has the columns click, price, age", "the training data has them in another order"});
 }
 
 // Rows of 5 floats are padded to 8, and reused memory has arbitrary values in the padding.

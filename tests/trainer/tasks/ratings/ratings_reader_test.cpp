@@ -56,7 +56,7 @@ TEST_F(RatingFile, RatingsThatAreTooSmallAreZero) {
 }
 
 TEST_F(RatingFile, SaysThatZerosInFrontOfIdsDoNotCount) {
-  EXPECT_EQ(read("007 2 +3\n7 0 4\n"), (Lines{{7, 2, 3}, {7, 0, 4}}));
+  EXPECT_EQ(read("007 2 3\n7 0 4\n"), (Lines{{7, 2, 3}, {7, 0, 4}}));
   EXPECT_THAT(notices_, testing::ElementsAre(testing::HasSubstr("1 id with a zero in front, such as 007")));
 }
 

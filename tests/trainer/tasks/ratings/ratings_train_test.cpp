@@ -247,8 +247,15 @@ TEST_F(RatingsTrainTest, PredictsNoFileWhoseIdsWouldBeExchanged) {
   predict("named", "userId,movieId\n1,2\n");
   predict("unnamed", "1,2\n");
   predict("unnamed", "userId,movieId\n1,2\n");
-  expect_error([&] { predict("named", "1,2\n"); }, {"has no heading", "the column ids before the row ids"});
-  expect_error([&] { predict("unnamed", "movieId,userId\n1,2\n"); }, {"has a heading", "have none"});
+  expect_error([&] { predict("named", "1,2\n"); }, {"has none", "the training data has a heading"});
+  expect_error([&] { predict("unnamed", "movieId,userId\n1,2\n"); }, {"has a heading", "the training data has none"});
+  // Names of one's own.
+  folder_.write("ratings.txt", "film,kunde,note\n" + text.substr(text.find('\n') + 1));
+  run("own", {"train.epochs=1"});
+  predict("own", "film,kunde\n1,2\n");
+  predict("own", "1,2\n");
+  expect_error([&] { predict("own", "kunde,film\n1,2\n"); }, {"the training data has them in another order"});
+  folder_.write("ratings.txt", text.substr(text.find('\n') + 1));
   run("numbered", {"train.epochs=1", "data.columns=[\"2\", \"1\", \"3\"]"});
   predict("numbered", "1,2\n");
   predict("numbered", "movieId,userId\n1,2\n");
