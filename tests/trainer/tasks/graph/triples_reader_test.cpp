@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines of three names. Other lines are counted, reported, and rejected if there are more than a limit.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -2,6 +2,7 @@
 // Reads lines of a user and items. The splits are disjoint, and names of training have the lowest numbers.
 #include "trainer/tasks/interactions/interaction_set.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines of two ids and a rating, with any of the common separators. Other lines are counted as bad.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <sys/stat.h>
 
