@@ -100,7 +100,8 @@ std::string quoted_names(std::vector<std::vector<std::string>> const& rows) {
 
 }  // namespace
 
-// Returns what shows that a line, which could be divided, has another separator or quotes than was found, or nothing.
+// Returns what shows that a line, which could be divided, is no row, or has another separator or quotes than was found;
+// or nothing.
 std::string_view TableReader::find_odd_division(std::string_view line) const {
   if (is_decoration(line)) return "is no row of the table";
   std::string_view const first = divided_.all.front();
