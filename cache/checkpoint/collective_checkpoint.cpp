@@ -8,7 +8,7 @@
 #include "cache/checkpoint/checkpoint.hpp"
 #include "cache/feedback/residual_file.hpp"
 #include "cache/files/placement_file.hpp"
-#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
 #include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"

@@ -7,7 +7,7 @@
 #include "cache/checkpoint/checkpoint.hpp"
 #include "cache/files/checksummed_file.hpp"
 #include "cache/files/export_file.hpp"
-#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 

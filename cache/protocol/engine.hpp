@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/protocol/request_handler.hpp"
+#include "cache/protocol/requests/request_handler.hpp"
 #include "cache/protocol/round_executor.hpp"
 #include "cache/protocol/round_timer.hpp"
 #include "cache/protocol/schema_check.hpp"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <set>
 
-#include "cache/protocol/collective_call.hpp"
-#include "cache/protocol/row_request.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
+#include "cache/protocol/requests/row_request.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "cache/protocol/collective_call.hpp"
-#include "cache/protocol/row_request.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
+#include "cache/protocol/requests/row_request.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 

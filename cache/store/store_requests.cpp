@@ -2,7 +2,7 @@
 // Store::lookup(), begin_lookup(), wait_lookup() and assign().
 #include <algorithm>
 
-#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/check_rows.hpp"

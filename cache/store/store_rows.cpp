@@ -5,7 +5,7 @@
 #include "cache/checkpoint/collective_checkpoint.hpp"
 #include "cache/files/export_file.hpp"
 #include "cache/files/manifest.hpp"
-#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"

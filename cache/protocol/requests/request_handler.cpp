@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/request_handler.hpp"
+#include "cache/protocol/requests/request_handler.hpp"
 
 #include <fmt/core.h>
 

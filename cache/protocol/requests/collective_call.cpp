@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/collective_call.hpp"
+#include "cache/protocol/requests/collective_call.hpp"
 
 #include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/row_request.hpp"
+#include "cache/protocol/requests/row_request.hpp"
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/protocol/gathers.hpp"
+#include "cache/protocol/requests/gathers.hpp"
 
 #include <fmt/core.h>
 

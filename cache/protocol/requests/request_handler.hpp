@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests between ranks outside of rounds: gathers of small data (cache/protocol/gathers.hpp), and requests for rows.
+// Requests between ranks outside of rounds: gathers of small data (cache/protocol/requests/gathers.hpp), and requests
+// for rows.
 #pragma once
 
 #include <map>
@@ -10,10 +11,10 @@
 #include <vector>
 
 #include "cache/placement/owner_directory.hpp"
-#include "cache/protocol/gathers.hpp"
+#include "cache/protocol/requests/gathers.hpp"
+#include "cache/protocol/requests/row_claims.hpp"
+#include "cache/protocol/requests/row_request.hpp"
 #include "cache/protocol/round.hpp"
-#include "cache/protocol/row_claims.hpp"
-#include "cache/protocol/row_request.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/store_messenger.hpp"
 
