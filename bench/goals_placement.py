@@ -68,7 +68,8 @@ def processes(bench):
     found = {"table_hash": [], "table_hash, local negatives": []}
     for name, hashes, options in (("", "table_hash", {}), (", local negatives", "table_hash, local negatives", LOCAL)):
         settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 2, "train.checkpoint_every": 0,
-                    "run.threads": 1, "train.lookahead": 16, **options}
+                    "run.threads": 1, "train.lookahead": 16,
+                    "cluster.key_format": "dictionary", **options}
         for policy in POLICIES:
             command, folder = command_of(bench, f"placement/{policy}", {**settings, "placement.policy": policy})
             by_mpirun(bench, 2, command)

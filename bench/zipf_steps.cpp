@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains ranks on batches whose keys have a Zipf distribution, and measures the bytes that they send and the host
 // memory that training takes beside the tables. Every row exists before the first step, as after long training. The
-// ranks are threads. Prints a line of JSON.
+// ranks are threads; keys are sent as between hosts. Prints a line of JSON.
 //   zipf_steps --ranks 4 --batch 4096 --features 26 --lookahead 16
 #include <fmt/format.h>
 
@@ -112,7 +112,8 @@ TrainedRank train(Group const& group, Trace const& trace, std::vector<Key> const
                       .threads = 1,
                       .replica_fraction = o.replica_fraction,
                       .placement = o.placement,
-                      .staleness = o.staleness});
+                      .staleness = o.staleness,
+                      .key_format = KeyFormat::kDictionary});
   RowCompression const codec{.codec = o.codec};
   // The index has room for replicas, so that it does not grow while memory is measured.
   auto const table = store.add_table({.name = "values",

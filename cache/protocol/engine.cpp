@@ -66,12 +66,15 @@ Engine::~Engine() {
   if (!closed) progress_.abandon("an exception has ended its Store");
 }
 
-void Engine::start(Clock first, StoreSchema const& schema) {
+void Engine::start(Clock first, StoreSchema const& schema, KeyFormat keys) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   placement_.directories.resize(tables_.size());
   executor_.set_policy(schema.policy, schema.staleness);
+  for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
+    executor_.plain_keys().sent_to[q] = Rank{q} != me_ && sends_plain_keys(Rank{q}, keys);
+  }
   started_ = true;
   schema_ = schema;
   progress_.start();
@@ -82,10 +85,10 @@ void Engine::start(Clock first, StoreSchema const& schema) {
 }
 
 void Engine::send_schema() {
-  Message const message{.kind = MessageKind::kSchema, .bytes = encode_schema(schema_, tables_)};
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const other{static_cast<std::uint32_t>(q)};
-    if (other != me_) messenger_.send(other, message);
+  for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
+    if (Rank{q} == me_) continue;
+    bool const plain = executor_.plain_keys().sent_to[q];
+    messenger_.send(Rank{q}, {.kind = MessageKind::kSchema, .bytes = encode_schema(schema_, tables_, plain)});
   }
 }
 
@@ -113,7 +116,8 @@ void Engine::received(Rank from, std::string_view body) {
     case MessageKind::kLateFetchReply:
       return executor_.on_message(from, message);
     case MessageKind::kSchema:
-      return check_schema(me_, schema_, tables_, from, message.bytes);
+      executor_.plain_keys().received_from[number(from)] = check_schema(me_, schema_, tables_, from, message.bytes);
+      return;
     default:
       return requests_.on_message(from, message);
   }

@@ -40,8 +40,12 @@ class Engine final : public comm::Channel {
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
   // Starts the protocol at step `first`: allocates the tables, sends their options to all ranks, and opens the channel.
   // Call it once. A rank with another seed or other tables causes a PeerError.
-  void start(Clock first, StoreSchema const& schema);
+  void start(Clock first, StoreSchema const& schema, KeyFormat keys);
   bool started() const { return started_; }
+  // Returns whether this rank sends plain keys to another.
+  bool sends_plain_keys(Rank to, KeyFormat keys) const {
+    return keys == KeyFormat::kPlain || (keys == KeyFormat::kAuto && group_.impl().has_fast_link(to, stream_.device()));
+  }
   // Where rows of this home are. For use in progress() only.
   OwnerDirectories& placement() { return placement_; }
 

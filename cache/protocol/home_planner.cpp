@@ -120,7 +120,7 @@ HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<P
 HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts,
                                          std::vector<RowOwners> owners) const {
   GPUPS_ASSERT(owners.size() == parts.size());
-  Plan plan{.reader = reader, .clock = clock, .reads = without_keys(parts)};
+  Plan plan{.reader = reader, .clock = clock, .own = {.reads = without_keys(parts)}};
   std::vector<PartKeys> updates = without_keys(parts), moves = updates;
   bool differ = false, any_moves = false;
   std::set<std::pair<TableId, Key>> moved;  // a row that several parts use moves with the first of them
@@ -131,7 +131,7 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
       if (of_role.empty()) of_role = without_keys(parts);
       return of_role[p].keys.push_back(key);
     }
-    if (both || role == RowRole::kRead) plan.reads[p].keys.push_back(key);
+    if (both || role == RowRole::kRead) plan.own.reads[p].keys.push_back(key);
     if (both || role == RowRole::kUpdate) updates[p].keys.push_back(key);
     differ = differ || role == RowRole::kRead || role == RowRole::kUpdate;
     if (role == RowRole::kMove) moves[p].keys.push_back(key);
@@ -166,8 +166,8 @@ HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<P
   }
   // The reader needs no keys of its own batch, and this rank takes its part of the plan without a message.
   GPUPS_ASSERT(!plan.forwards.contains(reader) && !plan.forwards.contains(state_.me));
-  if (differ) plan.other_updates = std::move(updates);
-  if (any_moves) plan.moves = std::move(moves);
+  if (differ) plan.own.other_updates = std::move(updates);
+  if (any_moves) plan.own.moves = std::move(moves);
   plan.owners = std::move(owners);
   return plan;
 }
@@ -184,7 +184,10 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
         to.forwards.push_back(forward_of(reader, static_cast<RowRole>(r), clock, roles[r]));
         for (auto const& [table, keys] : roles[r]) {
           if (keys.empty()) continue;
-          auto& dictionary = encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table)).first->second;
+          auto& dictionary = encoders_
+                                 .try_emplace({owner, table}, state_.dictionary_capacity(
+                                                                  table, state_.plain_keys.sent_to[number(owner)]))
+                                 .first->second;
           lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
         }
       }

@@ -39,16 +39,14 @@ class HomePlanner {
 
   // The keys of a batch that one rank owns, by role and part. Roles without keys have no parts.
   using KeysByRole = std::array<std::vector<PartKeys>, kRowRoles>;
-  // The rows of one batch with this home. Those that this rank owns itself are in the order of the intent.
+  // The rows of one batch with this home.
   struct Plan {
     Rank reader{};
     Clock clock{};
-    std::vector<PartKeys> reads;                           // this rank sends their values
-    std::optional<std::vector<PartKeys>> other_updates{};  // it gets their gradients; nullopt: those of `reads`
-    std::vector<PartKeys> moves{};                         // it passes them to the reader; or empty
-    std::vector<RowOwners> owners{};                       // by part: of each key of the intent
-    std::map<Rank, KeysByRole> forwards{};                 // by owner, without the reader: ascending
-    bool any_away = false;                                 // another rank owns some of the rows
+    KeysByUse<PartKeys> own;                // of the rows that this rank owns itself
+    std::vector<RowOwners> owners{};        // by part: of each key of the intent
+    std::map<Rank, KeysByRole> forwards{};  // by owner, without the reader
+    bool any_away = false;                  // another rank owns some of the rows
   };
 
   // Adds a batch that is announced in time, for plan().

@@ -6,11 +6,10 @@
 #include <algorithm>
 
 #include "cache/wire/key_coding.hpp"
-#include "cache/wire/row_coder.hpp"
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/runtime/upload.hpp"
+#include "kernels/index/sort_keys.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -23,24 +22,16 @@ Intent intent_for(Rank home, PreparedBatch::Impl const& batch) {
   return intent;
 }
 
-// Adds the keys of all parts, in ascending order. to: the same parts, with other keys.
-void add_keys(std::vector<PartKeys>& to, std::vector<PartKeys> const& parts) {
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    to[p].keys.insert(to[p].keys.end(), parts[p].keys.begin(), parts[p].keys.end());
-    sort_keys(to[p].keys);
+// Returns whether the plain keys of intents have these bytes.
+bool have_bytes(std::vector<Intent> const& intents, std::uint64_t bytes) {
+  std::uint64_t left = bytes / sizeof(Key);
+  for (auto const& intent : intents) {
+    for (auto const& part : intent.parts) {
+      if (part.keys > left) return false;
+      left -= part.keys;
+    }
   }
-}
-
-// Takes the keys of a list that a home has forwarded.
-void take_forward(HomeList& list, RowRole role, std::vector<PartKeys> const& parts) {
-  list.keys_received = true;
-  bool const both = role == RowRole::kReadAndUpdate;
-  if ((role == RowRole::kRead || role == RowRole::kUpdate) && !list.other_updates) list.other_updates = list.reads;
-  if (both || role == RowRole::kRead) add_keys(list.reads, parts);
-  if ((both || role == RowRole::kUpdate) && list.other_updates) add_keys(*list.other_updates, parts);
-  if (role != RowRole::kMove) return;
-  if (list.moves.empty()) list.moves = without_keys(list.reads);
-  add_keys(list.moves, parts);
+  return left == 0 && bytes % sizeof(Key) == 0;
 }
 
 }  // namespace
@@ -54,20 +45,22 @@ std::uint64_t OutgoingIntents::keys() const {
 }
 
 KeyEncoder& IntentExchange::encoder_for(Rank home, TableId table) {
-  return encoders_.try_emplace({home, table}, state_.dictionary_capacity(table)).first->second;
+  return encoders_
+      .try_emplace({home, table}, state_.dictionary_capacity(table, state_.plain_keys.sent_to[number(home)]))
+      .first->second;
 }
 
 // -- intents of this rank --
 
-void IntentExchange::wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys) {
+void IntentExchange::wait_queue(PreparedBatch::Impl& batch) {
   // Homes accept intents with the round of an earlier step; if rows move, they plan that step in the round before it.
   GPUPS_ASSERT(batch.clock > state_.round.next_in() + (state_.placement.any_moved ? 1 : 0));
-  wait_encode(batch, keys, false, outgoing_);
+  wait_encode(batch, false, outgoing_);
 }
 
-std::map<Rank, OutgoingIntents> IntentExchange::wait_encode_late(PreparedBatch::Impl& batch, HostKeys const& keys) {
+std::map<Rank, OutgoingIntents> IntentExchange::wait_encode_late(PreparedBatch::Impl& batch) {
   std::map<Rank, OutgoingIntents> outgoing;
-  wait_encode(batch, keys, true, outgoing);
+  wait_encode(batch, true, outgoing);
   return outgoing;
 }
 
@@ -76,46 +69,81 @@ OutgoingIntents IntentExchange::take(Rank home) {
   return waiting.empty() ? OutgoingIntents{} : waiting.mapped();
 }
 
-// Encodes the batch's keys of other homes and appends them to `outgoing`.
-void IntentExchange::wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
-                                 std::map<Rank, OutgoingIntents>& outgoing) {
-  KeyEncoder none(0);
-  std::vector<KeyEncoder::List> lists;
-  std::vector<std::pair<Rank, std::size_t>> places;  // of each list: home and part
+// Sorts the keys with other homes, and sets the order of PreparedPart::reads. Queued on the stream.
+std::map<Rank, IntentExchange::SortedKeysOfHome> IntentExchange::sort(PreparedBatch::Impl& batch) {
+  std::size_t count = 0;
+  for (auto const& part : batch.parts) count += part.reads.size();
+  auto const memory = std::make_shared<Array<Key>>(state_.stream.device(), count);
+  std::map<Rank, SortedKeysOfHome> sorted;
+  std::vector<kernels::SortedKeys> lists;
+  std::size_t end = 0;
   for (Rank const home : state_.others()) {
     if (!has_list(batch, &PreparedPart::reads, home)) continue;
+    auto& of_home = sorted[home];
+    std::size_t const begin = end;
+    for (auto const& part : batch.parts) {
+      std::size_t const n = part.rows_at(home);
+      auto const there = memory->view().slice(end, n);
+      auto const places = part.reads.positions.view().slice(part.reads.first[number(home)], n);
+      lists.push_back({part.keys_at(home), there, places, part.homes[number(home)]});
+      of_home.parts.push_back({part.table, there, memory});
+      end += n;
+    }
+    of_home.all = {.keys = memory->view().slice(begin, end - begin), .memory = memory};
+  }
+  GPUPS_ASSERT(end == count);  // every row of another home is in the list once
+  kernels::sort_keys(state_.stream, lists);
+  return sorted;
+}
+
+// Appends the batch's keys of other homes to `outgoing`. Late fetches are encoded without a dictionary.
+void IntentExchange::wait_encode(PreparedBatch::Impl& batch, bool is_late, std::map<Rank, OutgoingIntents>& outgoing) {
+  std::map<Rank, std::vector<PartKeys>> on_host;
+  kernels::HostReads reads(state_.stream);
+  auto const sorted = sort(batch);
+  for (auto const& [home, keys] : sorted) {
     auto& to = outgoing[home];
     to.intents.push_back(intent_for(home, batch));
-    for (std::size_t p = 0; p < batch.parts.size(); ++p) {
-      auto const& part = batch.parts[p];
-      if (part.rows_at(home) == 0) continue;
-      auto& dictionary = is_late ? none : encoder_for(home, part.table);
-      lists.push_back({&dictionary, keys.of(part.keys_at(home)), batch.clock, to.bytes.get()});
-      places.emplace_back(home, p);
+    if (!is_late && state_.plain_keys.sent_to[number(home)]) {
+      to.plain.push_back(keys.all);
+      continue;
+    }
+    auto& copies = on_host[home];
+    copies.resize(keys.parts.size());
+    for (std::size_t p = 0; p < copies.size(); ++p) {
+      copies[p].table = keys.parts[p].table;
+      reads.add<Key>(keys.parts[p].keys, copies[p].keys);
     }
   }
-  auto encoded = KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
-  GPUPS_ASSERT(encoded.size() == lists.size());
-
-  std::vector<std::vector<std::uint32_t>> positions(batch.parts.size());
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    auto const [home, p] = places[i];
-    auto const& part = batch.parts[p];
-    auto& order = encoded[i].order;
-    if (shares_scales(state_.table(part.table).options())) order = order_by_value(lists[i].keys);
-    for (auto const row : order) positions[p].push_back(row + part.homes[number(home)]);
+  reads.wait();
+  KeyEncoder none(0);
+  std::vector<KeyEncoder::List> lists;
+  for (auto const& [home, parts] : on_host) {
+    for (auto const& [table, keys] : parts) {
+      if (keys.empty()) continue;
+      auto& dictionary = is_late ? none : encoder_for(home, table);
+      lists.push_back({&dictionary, View<Key const>(keys), batch.clock, outgoing[home].bytes.get()});
+    }
   }
-  for (std::size_t p = 0; p < batch.parts.size(); ++p) {
-    // The homes have the keys in this order, and every row of another home is in the list once.
-    GPUPS_ASSERT(positions[p].size() == batch.parts[p].reads.size());
-    kernels::upload<std::uint32_t>(state_.stream, batch.parts[p].reads.positions, positions[p]);
-  }
+  KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
 }
 
 void IntentExchange::send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind) {
-  state_.messenger.count_compression(kind, outgoing.keys() * sizeof(Key), outgoing.bytes->size());
-  state_.messenger.send_data(state_.on_host, home, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind,
-                             outgoing.bytes);
+  state_.messenger.count_compression(kind, outgoing.keys() * sizeof(Key), outgoing.key_bytes());
+  if (outgoing.plain.empty()) {
+    return state_.messenger.send_data(state_.on_host, home, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind,
+                                      outgoing.bytes);
+  }
+  GPUPS_ASSERT(outgoing.plain.size() == outgoing.intents.size() && outgoing.bytes->empty());
+  ListKeys body = outgoing.plain[0];
+  if (outgoing.plain.size() > 1) {
+    std::vector<View<Key const>> pieces;
+    for (auto const& of_intent : outgoing.plain) pieces.push_back(of_intent.keys);
+    auto const joined = std::make_shared<Array<Key>>(state_.stream.device(), outgoing.keys());
+    kernels::concatenate_keys(state_.stream, pieces, *joined);
+    body = {.keys = *joined, .memory = joined};
+  }
+  state_.messenger.send_data(state_.stream, home, tag, body.keys.data(), body.keys.bytes(), kind, body.memory);
 }
 
 void IntentExchange::wait_encode_known(Rank home, TableId table, View<Key const> keys,
@@ -177,10 +205,13 @@ std::vector<PartKeys> IntentExchange::decode(Rank from, Intent const& intent, Cl
     auto& dictionary =
         dictionaries == nullptr
             ? none
-            : dictionaries->try_emplace({from, part.table}, state_.dictionary_capacity(part.table)).first->second;
+            : dictionaries
+                  ->try_emplace({from, part.table},
+                                state_.dictionary_capacity(part.table, state_.plain_keys.received_from[number(from)]))
+                  .first->second;
     auto& decoded = parts.emplace_back(PartKeys{part.table, {}});
     decoded.keys = dictionary.decode(bytes, part.keys, intent.clock, now).keys;
-    if (shares_scales(state_.table(part.table).options())) sort_keys(decoded.keys);
+    sort_keys(decoded.keys);
   }
   return parts;
 }
@@ -220,6 +251,7 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
     check_clock(from, intent.clock, first, state_.round.clock() + kStepsAheadMax);
     add_list({from, from, state_.me, RowRole::kReadAndUpdate, false}, intent);
   }
+  if (state_.plain_keys.received_from[number(from)]) return receive_plain(from, message, std::move(then));
   receive_keys(from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
                [this, from, message, then = std::move(then)](std::string_view bytes) {
                  for (auto const& intent : message.intents) {
@@ -227,7 +259,7 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
                    if (state_.placement.any_moved) {
                      planner_.announce(from, intent.clock, std::move(parts));
                    } else {
-                     take_planned({.reader = from, .clock = intent.clock, .reads = std::move(parts)});
+                     take(from, intent.clock, upload_keys(state_.stream, {.reads = std::move(parts)}));
                    }
                  }
                  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
@@ -235,17 +267,52 @@ void IntentExchange::receive(Rank from, Message const& message, std::function<vo
                });
 }
 
-void IntentExchange::take_planned(HomePlanner::Plan const& plan) {
-  auto& list = state_.reader_batches.at({plan.reader, plan.clock}).homes.at(state_.me);
+void IntentExchange::receive_plain(Rank from, Message const& message, std::function<void()> then) {
+  if (!have_bytes(message.intents, message.key_bytes)) {
+    state_.throw_peer_error(from, "announced keys of another size than their number needs");
+  }
+  auto const memory = std::make_shared<Array<Key>>();
+  auto const allocate = [memory, device = state_.stream.device(), keys = message.key_bytes / sizeof(Key)] {
+    *memory = Array<Key>(device, keys);
+    return memory->data();
+  };
+  state_.messenger.receive_data(
+      state_.stream, from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.key_bytes,
+      allocate, [this, from, intents = message.intents, memory, then = std::move(then)] {
+        std::size_t first = 0;
+        for (auto const& intent : intents) {
+          std::vector<ListKeys> parts;
+          for (auto const& [table, keys] : intent.parts) {
+            parts.push_back({table, memory->view().slice(first, keys), memory});
+            first += keys;
+          }
+          wait_take(from, intent.clock, std::move(parts));
+        }
+        then();
+      });
+}
+
+// Takes the keys of a batch that is announced in time. If rows move, they wait for the plan of their step.
+void IntentExchange::wait_take(Rank reader, Clock clock, std::vector<ListKeys> parts) {
+  if (!state_.placement.any_moved) return take(reader, clock, {.reads = std::move(parts)});
+  planner_.announce(reader, clock, wait_download_keys(state_.stream, parts));
+}
+
+void IntentExchange::take(Rank reader, Clock clock, KeysByUse<ListKeys> keys) {
+  auto& list = state_.reader_batches.at({reader, clock}).homes.at(state_.me);
   // add_list() has made the list, with as many parts; a plan replaces them once.
   GPUPS_ASSERT(list.announced.contains(RowRole::kReadAndUpdate) && !list.keys_received);
-  GPUPS_ASSERT(plan.reads.size() == list.reads.size());
-  GPUPS_ASSERT(!plan.other_updates || plan.other_updates->size() == plan.reads.size());
-  GPUPS_ASSERT(plan.moves.empty() || plan.moves.size() == plan.reads.size());
-  list.keys_received = true;
-  list.reads = plan.reads;
-  list.other_updates = plan.other_updates;
-  list.moves = plan.moves;
+  GPUPS_ASSERT(keys.reads.size() == list.reads.size());
+  GPUPS_ASSERT(!keys.other_updates || keys.other_updates->size() == keys.reads.size());
+  GPUPS_ASSERT(keys.moves.empty() || keys.moves.size() == keys.reads.size());
+  list.take(std::move(keys));
+}
+
+void IntentExchange::take_planned(std::span<HomePlanner::Plan const> plans) {
+  std::vector<KeysByUse<PartKeys> const*> lists;
+  for (auto const& plan : plans) lists.push_back(&plan.own);
+  auto uploaded = upload_keys(state_.stream, lists);
+  for (std::size_t i = 0; i < plans.size(); ++i) take(plans[i].reader, plans[i].clock, std::move(uploaded[i]));
 }
 
 // The intent of a late fetch is for the step that its reader trains or ends, or the one after it. These are at most two
@@ -281,18 +348,25 @@ void IntentExchange::receive_forwards(Rank home, Message const& message, std::fu
                                : tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
   receive_keys(
       home, section, message.key_bytes, [this, home, is_late, message, then = std::move(then)](std::string_view bytes) {
+        std::map<ReaderBatchId, KeysByUse<PartKeys>> lists;
         for (auto const& [reader, role, intent] : message.forwards) {
           auto const parts = decode(home, intent, message.clock, is_late ? nullptr : &forward_decoders_, bytes);
           require_home(home, parts);
-          take_forward(state_.reader_batches.at({reader, intent.clock}).homes.at(home), role, parts);
+          add_keys(lists[{reader, intent.clock}], role, parts);
         }
+        std::vector<KeysByUse<PartKeys> const*> all;
+        for (auto const& [id, list] : lists) all.push_back(&list);
+        auto uploaded = upload_keys(state_.stream, all);
+        auto next = uploaded.begin();
+        for (auto const& [id, list] : lists) state_.reader_batches.at(id).homes.at(home).take(std::move(*next++));
         if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
         then();
       });
 }
 
 std::vector<Key> IntentExchange::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
-  return decoders_.try_emplace({reader, table}, state_.dictionary_capacity(table))
+  bool const plain = state_.plain_keys.received_from[number(reader)];
+  return decoders_.try_emplace({reader, table}, state_.dictionary_capacity(table, plain))
       .first->second.decode_known(wire, count);
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,13 +18,14 @@
 
 namespace gpups::cache {
 
-// Intents for one home, with their encoded keys.
+// Intents for one home, with their keys: plain keys, or bytes in the format of key_coding.hpp.
 struct OutgoingIntents {
   std::vector<Intent> intents{};
-  // In the format of key_coding.hpp.
+  std::vector<ListKeys> plain{};  // of each intent: the keys of all parts, on the device
   std::shared_ptr<std::vector<std::uint8_t>> bytes = std::make_shared<std::vector<std::uint8_t>>();
 
   std::uint64_t keys() const;
+  std::uint64_t key_bytes() const { return plain.empty() ? bytes->size() : keys() * sizeof(Key); }
 };
 
 // For the thread that makes progress. Functions with `wait` in their names block until the stream is done. Throws
@@ -33,21 +35,22 @@ class IntentExchange {
   // Both references must outlive this object.
   IntentExchange(RoundState& state, HomePlanner& planner) : state_(state), planner_(planner) {}
 
-  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::reads. keys: of the batch.
-  void wait_queue(PreparedBatch::Impl& batch, HostKeys const& keys);
+  // Queues the intents of a batch for the next gradient phase, and sets PreparedPart::reads. Waits only if keys are
+  // encoded.
+  void wait_queue(PreparedBatch::Impl& batch);
   // Returns the intents of a late fetch by home, which are not queued. Late fetches do not use the key dictionary,
   // because they are not ordered with the rounds.
-  std::map<Rank, OutgoingIntents> wait_encode_late(PreparedBatch::Impl& batch, HostKeys const& keys);
+  std::map<Rank, OutgoingIntents> wait_encode_late(PreparedBatch::Impl& batch);
   // Takes the queued intents for a home.
   OutgoingIntents take(Rank home);
-  // Sends the encoded keys of intents.
+  // Sends the keys of intents.
   void send_keys(Rank home, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
 
   // Receives the intents of a message of the gradient phase, and then calls `then`. If rows move, they wait for the
   // plan of their step.
   void receive(Rank from, Message const& message, std::function<void()> then);
-  // Takes the rows of another rank's batch that this home owns.
-  void take_planned(HomePlanner::Plan const& plan);
+  // Takes the rows of other ranks' batches that this home owns.
+  void take_planned(std::span<HomePlanner::Plan const> plans);
   // Receives the intent of a late fetch. then: called with its keys, of which take_planned() takes those of this rank.
   void receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then);
   // Receives the forwards of a message, and then calls `then`.
@@ -65,8 +68,13 @@ class IntentExchange {
  private:
   using Dictionaries = std::map<std::pair<Rank, TableId>, KeyDecoder>;
 
-  void wait_encode(PreparedBatch::Impl& batch, HostKeys const& keys, bool is_late,
-                   std::map<Rank, OutgoingIntents>& outgoing);
+  // The keys of a batch for one home: of all parts together, and by part.
+  struct SortedKeysOfHome {
+    ListKeys all;
+    std::vector<ListKeys> parts;
+  };
+  std::map<Rank, SortedKeysOfHome> sort(PreparedBatch::Impl& batch);
+  void wait_encode(PreparedBatch::Impl& batch, bool is_late, std::map<Rank, OutgoingIntents>& outgoing);
   // A list of keys that a rank announces, or a home forwards.
   struct AnnouncedList {
     Rank sender, reader, home;
@@ -79,6 +87,9 @@ class IntentExchange {
   std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
                                std::string_view& bytes);
   void receive_keys(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
+  void receive_plain(Rank from, Message const& message, std::function<void()> then);
+  void wait_take(Rank reader, Clock clock, std::vector<ListKeys> parts);
+  void take(Rank reader, Clock clock, KeysByUse<ListKeys> keys);
   KeyEncoder& encoder_for(Rank home, TableId table);
 
   RoundState& state_;

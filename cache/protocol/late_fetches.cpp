@@ -18,13 +18,13 @@ void LateFetches::wait_continue() {
 
 // -- requests of this rank --
 
-void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own, HostKeys const& keys) {
+void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own) {
   GPUPS_ASSERT(!pending.sent && pending.fetches == 0);
   pending.sent = pending.is_late = true;
   Clock const clock = pending.batch->clock;
   ++pending.fetches;  // until try_read() has read the routes
   unread_.insert(clock);
-  for (auto const& [home, outgoing] : intents_.wait_encode_late(*pending.batch, keys)) {
+  for (auto const& [home, outgoing] : intents_.wait_encode_late(*pending.batch)) {
     auto const id = next_fetch_++;
     fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
     ++pending.fetches;
@@ -33,7 +33,7 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const&
                                  .clock = clock,
                                  .id = id,
                                  .intents = outgoing.intents,
-                                 .key_bytes = outgoing.bytes->size()});
+                                 .key_bytes = outgoing.key_bytes()});
     intents_.send_keys(home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
   }
   if (state_.placement.any_moved) {
@@ -174,7 +174,7 @@ void LateFetches::on_request(Rank from, Message const& message) {
     run_or_keep([this, from, id = message.id, clock = message.clock, keys] {
       if (!planner_.is_planned(clock)) return false;
       auto const plan = planner_.plan_late(from, clock, keys);
-      intents_.take_planned(plan);
+      intents_.take_planned({&plan, 1});
       forward(id, plan);
       answer_in_time({.of = {from, clock},
                       .home = state_.me,

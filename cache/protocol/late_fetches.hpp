@@ -34,7 +34,7 @@ class LateFetches {
 
   // Requests the rows of a batch. own: the keys with this home, by part; empty if no row moves or has moved. Waits for
   // the stream.
-  void wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own, HostKeys const& keys);
+  void wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own);
   // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
   void on_message(Rank from, Message const& message);
   // Continues with requests that waited for a step to be planned, applied or complete. Call it after each.

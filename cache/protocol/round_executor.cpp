@@ -23,7 +23,9 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
              .messenger = messenger,
              .round = round,
              .tables = tables,
-             .placement = placement},
+             .placement = placement,
+             .plain_keys = {std::vector<bool>(static_cast<std::size_t>(ranks)),
+                            std::vector<bool>(static_cast<std::size_t>(ranks))}},
       planner_(state_),
       router_(state_),
       intents_(state_, planner_),
@@ -136,7 +138,7 @@ void RoundExecutor::send_gradient_phase() {
     }
     auto const outgoing = intents_.take(owner);
     message.intents = outgoing.intents;
-    message.key_bytes = outgoing.bytes->size();
+    message.key_bytes = outgoing.key_bytes();
     state_.messenger.send(owner, message);
     for (auto const& send : sends) send();
     intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
@@ -237,14 +239,14 @@ void RoundExecutor::send_refresh_phase() {
 // Plans the batches of a step, if rows move or have moved.
 void RoundExecutor::plan(Clock step) {
   if (!state_.placement.any_moved) return;
-  for (auto const& plan : planner_.plan(step)) {
-    if (plan.reader != state_.me) {
-      intents_.take_planned(plan);
-    } else if (plan.any_away) {
-      GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
-      state_.batches.at(step).routes[state_.me] = plan.owners;
-    }
+  auto plans = planner_.plan(step);
+  for (auto const& plan : plans) {
+    if (plan.reader != state_.me || !plan.any_away) continue;
+    GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
+    state_.batches.at(step).routes[state_.me] = plan.owners;
   }
+  std::erase_if(plans, [this](auto const& plan) { return plan.reader == state_.me; });
+  intents_.take_planned(plans);
   late_fetches_.wait_continue();
 }
 

@@ -32,6 +32,9 @@ class RoundExecutor {
                 OwnerDirectories& placement);
   // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch.
   void set_policy(PlacementPolicy policy, std::int64_t staleness);
+  // Between which ranks keys are plain. Set what this rank sends before the first batch, and what another rank sends
+  // before its messages are handled.
+  PlainKeys& plain_keys() { return state_.plain_keys; }
 
   // Announces a batch of this rank: queues intents for the homes of its keys. If the batch is too late for a round,
   // fetches the values of the rows that this rank does not own at once (late fetch).
@@ -104,7 +107,7 @@ class RoundExecutor {
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);
-  void announce_moving(PendingBatch& pending, HostKeys const& keys);
+  void wait_announce_moving(PendingBatch& pending);
   std::string rejection_of(PreparedBatch::Impl const& batch, std::vector<std::uint32_t> const& wrong_numbers,
                            std::vector<std::uint32_t> const& bad_rows);
 

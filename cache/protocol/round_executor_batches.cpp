@@ -45,36 +45,31 @@ void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounce
   auto [place, added] = state_.batches.emplace(batch->clock, PendingBatch{.batch = batch, .unannounced = unannounced});
   GPUPS_ASSERT(added);
   auto& pending = place->second;
-  kernels::HostReads reads(state_.stream);
-  HostKeys const keys(*batch, reads);
   if (placement.any_moved) {
-    reads.wait();
-    announce_moving(pending, keys);
+    wait_announce_moving(pending);
   } else {
-    router_.wait_route(pending, reads);
+    router_.wait_route(pending);
     bool const is_remote =
         std::any_of(batch->parts.begin(), batch->parts.end(), [](auto const& part) { return part.reads.size() > 0; });
     if (!is_remote) {
       pending.sent = true;
     } else if (batch->clock <= state_.round.next_in()) {
-      late_fetches_.wait_fetch(pending, {}, keys);
+      late_fetches_.wait_fetch(pending, {});
     } else {
-      intents_.wait_queue(*batch, keys);
+      intents_.wait_queue(*batch);
     }
   }
   check_ready(batch->clock);
 }
 
 // Announces a batch whose rows may be away from their homes: the plan of its step routes it.
-void RoundExecutor::announce_moving(PendingBatch& pending, HostKeys const& keys) {
+void RoundExecutor::wait_announce_moving(PendingBatch& pending) {
   auto& batch = *pending.batch;
-  std::vector<PartKeys> own;
-  for (auto const& part : batch.parts) {
-    auto const of_home = keys.of(part.keys_at(state_.me));
-    own.push_back({part.table, {of_home.begin(), of_home.end()}});
-  }
-  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own, keys);
-  intents_.wait_queue(batch, keys);
+  std::vector<ListKeys> of_home;
+  for (auto const& part : batch.parts) of_home.push_back({part.table, part.keys_at(state_.me)});
+  auto own = wait_download_keys(state_.stream, of_home);
+  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own);
+  intents_.wait_queue(batch);
   own_intents_.emplace_back(batch.clock, std::move(own));
 }
 

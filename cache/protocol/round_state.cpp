@@ -53,15 +53,9 @@ Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t 
   return keys;
 }
 
-std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts) {
-  std::vector<PartKeys> empty;
-  for (auto const& part : parts) empty.push_back({part.table, {}});
-  return empty;
-}
-
 namespace {
 
-bool has_keys(std::vector<PartKeys> const& parts) {
+bool has_keys(std::vector<ListKeys> const& parts) {
   return std::any_of(parts.begin(), parts.end(), [](auto const& part) { return !part.keys.empty(); });
 }
 

@@ -4,8 +4,8 @@
 //
 // The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and owner, both ends have
 // the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
-// its rows by home. The rows that the home itself owns have the order of the intent or, if rows share scales
-// (cache/wire/row_coder.hpp), the ascending order of their keys; the rows that are away always have that order.
+// its rows by home: first the rows that the home itself owns, then those that are away, each in the ascending order of
+// their keys.
 // Values come from the owners before the step, and gradients go to the owners in it: if rows move in the step, there is
 // a list for each, and one for the rows that move to the reader.
 #pragma once
@@ -21,6 +21,7 @@
 
 #include "cache/batch/prepared_batch.hpp"
 #include "cache/placement/owner_directory.hpp"
+#include "cache/protocol/list_keys.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_bodies.hpp"
 #include "cache/rows/table_shard.hpp"
@@ -79,14 +80,6 @@ class HostKeys {
   std::vector<Key> copied_;
 };
 
-// The keys of one part of a batch, in the order of its list.
-struct PartKeys {
-  TableId table{};
-  std::vector<Key> keys;
-};
-// Returns the same parts, without keys.
-std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts);
-
 // The rows of one table in a list. Their numbers are found by RowFinder.
 struct ListPart {
   TableId table{};
@@ -107,14 +100,14 @@ struct UpdatedPart : ListPart {
 };
 
 // The keys of a reader's batch that have one home and this rank as an owner, by part.
-struct HomeList {
-  std::vector<PartKeys> reads;                         // this rank sends their values
-  std::optional<std::vector<PartKeys>> other_updates;  // it gets their gradients; nullopt: those of `reads`
-  std::vector<PartKeys> moves;                         // it passes them to the reader; empty, or one element a part
-  std::set<RowRole> announced{};                       // roles with a list
+struct HomeList : KeysByUse<ListKeys> {
+  std::set<RowRole> announced{};  // roles with a list
   bool keys_received = false;
 
-  std::vector<PartKeys> const& updates() const { return other_updates ? *other_updates : reads; }
+  void take(KeysByUse<ListKeys> keys) {
+    static_cast<KeysByUse<ListKeys>&>(*this) = std::move(keys);
+    keys_received = true;
+  }
 };
 
 // The batch of another rank at a clock, as far as this rank owns its rows.
@@ -126,6 +119,11 @@ struct ReaderBatch {
   bool is_late = false;
 };
 using ReaderBatchId = std::pair<Rank, Clock>;
+
+// By rank: whether this rank sends plain keys to it, and receives plain keys from it. The others use key dictionaries.
+struct PlainKeys {
+  std::vector<bool> sent_to, received_from;
+};
 
 // For the thread that makes progress. All references must outlive this object.
 struct RoundState {
@@ -139,7 +137,8 @@ struct RoundState {
   OwnerDirectories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::atomic<bool> has_restored = false;  // restored residuals are not added yet: rows stay, and no push updates rows
-  std::int64_t staleness = 0;              // the most steps by which a read may be behind; 0 in a group of one rank
+  PlainKeys plain_keys{};
+  std::int64_t staleness = 0;  // the most steps by which a read may be behind; 0 in a group of one rank
   std::map<Clock, PendingBatch> batches{};
   std::map<ReaderBatchId, ReaderBatch> reader_batches{};
   BatchPtr current{};                  // the batch whose round is in progress; null if the step has none
@@ -147,9 +146,9 @@ struct RoundState {
   std::uint64_t remote_home_keys = 0;  // those whose homes are other ranks
 
   TableShard& table(TableId id) const { return *tables[number(id)]; }
-  // Returns the capacity of a key dictionary, of which there is one for each other rank.
-  std::size_t dictionary_capacity(TableId id) const {
-    return table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
+  // Returns the capacity of a key dictionary, of which there is one for each other rank. plain: keys travel without it.
+  std::size_t dictionary_capacity(TableId id, bool plain) const {
+    return plain ? 0 : table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
   }
   // Returns whether rows move while training.
   bool rows_move() const { return policy != PlacementPolicy::kStatic; }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "kernels/runtime/upload.hpp"
+#include "kernels/index/sort_keys.hpp"
 
 namespace gpups::cache {
 
@@ -20,7 +20,7 @@ void RowFinder::add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& p
     auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &parts[p], .pieces = {}});
     for (auto const* const home : homes) {
       GPUPS_ASSERT(home->size() == parts.size() && (*home)[p].table == parts[p].table);
-      list.pieces.push_back(&(*home)[p].keys);
+      list.pieces.push_back((*home)[p].keys);
       list.keys += (*home)[p].keys.size();
     }
   }
@@ -42,7 +42,7 @@ void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
     }
     auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &part, .pieces = {}});
     for (auto const& [home, of_home] : batch.homes) {
-      list.pieces.push_back(&of_home.updates()[p].keys);
+      list.pieces.push_back(of_home.updates()[p].keys);
       list.keys += of_home.updates()[p].keys.size();
     }
   }
@@ -77,16 +77,12 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
     by_table[list.part->table].push_back(&list);
     count += list.keys;
   }
-  std::vector<Key> all;
-  all.reserve(count);
+  std::vector<View<Key const>> all;
   for (auto const& [table, lists] : by_table) {
-    for (auto const* const list : lists) {
-      for (auto const* const piece : list->pieces) all.insert(all.end(), piece->begin(), piece->end());
-    }
+    for (auto const* const list : lists) all.insert(all.end(), list->pieces.begin(), list->pieces.end());
   }
-  GPUPS_ASSERT(all.size() == count);
   keys_ = Array<Key>(stream.device(), count);
-  kernels::upload<Key>(stream, keys_, all);
+  kernels::concatenate_keys(stream, all, keys_);
   auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
 
   found_.clear();

@@ -32,10 +32,10 @@ class RowFinder {
   struct JoinedKeys {
     Rank reader{};
     ListPart* part = nullptr;
-    std::vector<std::vector<Key> const*> pieces;
+    std::vector<View<Key const>> pieces;
     std::size_t keys = 0;
   };
-  using HomeKeys = std::vector<std::vector<PartKeys> const*>;  // of all homes
+  using HomeKeys = std::vector<std::vector<ListKeys> const*>;  // of all homes
   void add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& parts);
   void add_updates(Rank reader, ReaderBatch& batch);
   void wait_find_added(kernels::HostReads& also);

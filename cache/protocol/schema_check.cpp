@@ -95,7 +95,7 @@ void compare(Rank me, Rank from, std::string const& which, std::string_view mine
 
 }  // namespace
 
-std::string encode_schema(StoreSchema const& store, TableShards const& tables) {
+std::string encode_schema(StoreSchema const& store, TableShards const& tables, bool plain_keys) {
   comm::Writer writer;
   writer.put_text(fmt::to_string(store.seed));
   writer.put_text(name_of(store.policy));
@@ -105,10 +105,11 @@ std::string encode_schema(StoreSchema const& store, TableShards const& tables) {
     writer.put_text(table->options().name);
     for (auto const& field : fields_of(table->options())) writer.put_text(field.value);
   }
+  writer.put<std::uint8_t>(plain_keys ? 1 : 0);
   return writer.take();
 }
 
-void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from,
+bool check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from,
                   std::string const& schema) try {
   comm::Reader reader(schema);
   compare(me, from, "a seed", fmt::to_string(store.seed), reader.get_text());
@@ -122,7 +123,9 @@ void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, 
       compare(me, from, fmt::format("table '{}' with {}", options.name, field.name), field.value, reader.get_text());
     }
   }
+  bool const plain_keys = reader.get<std::uint8_t>() != 0;
   reader.end();
+  return plain_keys;
 } catch (comm::SerializationError const& error) {
   throw PeerError(from, fmt::format("rank {} sent an invalid list of its table options: {} (options cannot be "
                                     "compared): check that all ranks run the same program",

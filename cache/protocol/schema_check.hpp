@@ -19,10 +19,11 @@ struct StoreSchema {
   std::int64_t staleness = 0;
 };
 
-// Returns the body of a kSchema message.
-std::string encode_schema(StoreSchema const& store, TableShards const& tables);
+// Returns the body of a kSchema message. plain_keys: whether this rank sends plain keys to the receiver.
+std::string encode_schema(StoreSchema const& store, TableShards const& tables, bool plain_keys);
 
-// Throws PeerError if the schema of rank `from` differs, with both ranks and both values, or if it is invalid.
-void check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from, std::string const& schema);
+// Throws PeerError if the schema of rank `from` differs, with both ranks and both values, or if it is invalid. Returns
+// whether that rank sends plain keys to this one.
+bool check_schema(Rank me, StoreSchema const& store, TableShards const& tables, Rank from, std::string const& schema);
 
 }  // namespace gpups::cache

@@ -31,9 +31,9 @@ void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<
                           std::vector<std::unique_ptr<TableShard>> const& tables);
 
 // Returns the memory of a shard with `rows` rows and `replicas` replicas in a group of `ranks` ranks, one line for each
-// use; see Store::memory_plan(). leases: the most replicas whose gradients wait. rows_move: while training, by a
-// placement policy.
+// use; see Store::memory_plan(). leases: the most replicas whose gradients wait. dictionaries: the number of ranks with
+// which keys are exchanged by key dictionaries. rows_move: while training, by a placement policy.
 std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
-                                        std::size_t leases, int ranks, bool rows_move);
+                                        std::size_t leases, int ranks, std::size_t dictionaries, bool rows_move);
 
 }  // namespace gpups::cache

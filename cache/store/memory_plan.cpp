@@ -26,7 +26,7 @@ constexpr std::size_t kMapNodes = 2 * 64;
 }  // namespace
 
 std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t rows, std::size_t replicas,
-                                        std::size_t leases, int ranks, bool rows_move) {
+                                        std::size_t leases, int ranks, std::size_t dictionaries, bool rows_move) {
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
@@ -59,11 +59,11 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   }
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary
-  if (known > 0) {
+  if (known > 0 && dictionaries > 0) {
     std::size_t const lists = rows_move ? 2 : 1;  // intents; and forwards, which have dictionaries of their own
     std::size_t const both_ends = KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) + sizeof(KeyEncoder) +
                                   sizeof(KeyDecoder) + kMapNodes;
-    plan.push_back({name("key dictionaries, on the host"), others * lists * both_ends});
+    plan.push_back({name("key dictionaries, on the host"), dictionaries * lists * both_ends});
   }
   if (others > 0 && options.gradient_compression.enabled()) {
     std::size_t const residuals = std::min(rows, options.gradient_compression.capacity_rows);

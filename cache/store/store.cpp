@@ -25,7 +25,9 @@ Store::Impl::Impl(Group const& group, StoreOptions const& options)
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
-  if (!engine_.started()) engine_.start(clock_, {options_.seed, options_.placement, options_.staleness});
+  if (!engine_.started()) {
+    engine_.start(clock_, {options_.seed, options_.placement, options_.staleness}, options_.key_format);
+  }
   return engine_;
 }
 
@@ -71,6 +73,11 @@ TableOptions const& Store::table(TableId table) const { return impl_->shard(tabl
 
 std::vector<MemoryPlanLine> Store::memory_plan() const {
   std::vector<MemoryPlanLine> plan;
+  std::size_t dictionaries = 0;  // ranks to which keys travel by a dictionary, and probably from which
+  for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) {
+    bool const is_other = Rank{q} != rank();
+    if (is_other && !impl_->engine_.sends_plain_keys(Rank{q}, impl_->options_.key_format)) ++dictionaries;
+  }
   for (auto const& table : impl_->engine_.tables()) {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
     auto const& options = table->options();
@@ -78,7 +85,8 @@ std::vector<MemoryPlanLine> Store::memory_plan() const {
                            !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
     bool const leased = ranks() > 1 && impl_->options_.staleness > 0;
     std::size_t const leases = leased ? table->pin_budget() : 0;
-    for (auto& line : cache::memory_plan(options, rows, table->replica_budget(), leases, ranks(), rows_move)) {
+    for (auto& line :
+         cache::memory_plan(options, rows, table->replica_budget(), leases, ranks(), dictionaries, rows_move)) {
       plan.push_back(std::move(line));
     }
   }

@@ -2,8 +2,6 @@
 #include "cache/wire/key_coding.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 #include <span>
 
@@ -72,39 +70,15 @@ bool have_short_gaps(std::span<IndexedKey const> keys) {
   return most - least < kRangeMax;
 }
 
-// Radix sort by value - least, which has `bits` bits.
-void sort_by_digits(std::vector<IndexedKey>& indexed, std::uint64_t least, int bits) {
-  constexpr int kDigitBits = 11;
-  constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-  std::vector<IndexedKey> sorted(indexed.size());
-  for (int shift = 0; shift < bits; shift += kDigitBits) {
-    auto const digit = [&](IndexedKey const& of) { return (of.value - least) >> shift & (kDigits - 1); };
-    std::array<std::uint32_t, kDigits + 1> begin{};
-    for (auto const& of : indexed) ++begin[digit(of) + 1];
-    for (std::size_t d = 1; d < kDigits; ++d) begin[d] += begin[d - 1];
-    for (auto const& of : indexed) sorted[begin[digit(of)]++] = of;
-    indexed.swap(sorted);
-  }
-}
-
 std::vector<IndexedKey> indexed_by_value(View<Key const> keys) {
   std::vector<IndexedKey> indexed;
   indexed.reserve(keys.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) indexed.push_back({number(keys[i]), i});
-  sort_by_value(indexed);
+  kernels::sort_by_value(indexed);
   return indexed;
 }
 
 }  // namespace
-
-void sort_by_value(std::vector<IndexedKey>& indexed) {
-  constexpr std::size_t kFew = 512;  // below this size, std::sort is faster
-  auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
-  if (indexed.size() < kFew) return std::sort(indexed.begin(), indexed.end(), less);
-  auto const [least, most] = std::minmax_element(indexed.begin(), indexed.end(), less);
-  std::uint64_t const from = least->value;
-  sort_by_digits(indexed, from, static_cast<int>(std::bit_width(most->value - from)));
-}
 
 std::vector<std::uint32_t> order_by_value(View<Key const> keys) {
   auto const indexed = indexed_by_value(keys);
@@ -126,7 +100,7 @@ std::uint64_t key_bytes_max(std::uint64_t keys) {
 void encode_keys(std::vector<IndexedKey>& known, std::vector<IndexedKey>& fresh, std::vector<std::uint8_t>& wire) {
   std::size_t const before = wire.size();
   if (known.empty() && fresh.empty()) return;
-  sort_by_value(known);
+  kernels::sort_by_value(known);
   bool const gaps = have_short_gaps(fresh);
   wire.resize(before + key_bytes_max(known.size() + fresh.size()));
   std::uint8_t* to = wire.data() + before;
@@ -138,7 +112,7 @@ void encode_keys(std::vector<IndexedKey>& known, std::vector<IndexedKey>& fresh,
   put(gaps ? Coding::kGaps : Coding::kPlain);
   to = write_gaps(to, known, 0);
   if (gaps) {
-    sort_by_value(fresh);
+    kernels::sort_by_value(fresh);
     put(fresh.front().value);
     to = write_gaps(to, fresh, fresh.front().value);
   } else {

@@ -13,17 +13,12 @@
 #include "comm/base/serialization.hpp"
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
+#include "kernels/index/indexed_keys.hpp"
 
 namespace gpups::cache {
 
 // A key's slot, or the key itself, and the key's index in the list that is encoded.
-struct IndexedKey {
-  std::uint64_t value;
-  std::uint32_t index;
-};
-
-// Sorts by value. Large lists are sorted in linear time, by a radix sort with digits of 11 bits.
-void sort_by_value(std::vector<IndexedKey>& indexed);
+using kernels::IndexedKey;
 
 // Returns the ascending order of keys on the host: keys[order[i]] is the i-th smallest key.
 std::vector<std::uint32_t> order_by_value(View<Key const> keys);

@@ -52,16 +52,15 @@ void KeyEncoder::wait_encode_known(Stream& stream, View<Key const> keys, std::ve
   encode_keys(known, fresh, wire);
 }
 
-KeyEncoder::EncodedList KeyEncoder::wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
-                                                     std::vector<std::uint8_t>& wire) {
+KeyList KeyEncoder::wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
+                                     std::vector<std::uint8_t>& wire) {
   List const list{this, keys, step, &wire};
   return std::move(wait_encode_keys(stream, {&list, 1}, now)[0]);
 }
 
 // The n-th lists of all dictionaries are encoded together, in the n-th pass. Their bytes are appended at the end, in
 // the order of the lists.
-std::vector<KeyEncoder::EncodedList> KeyEncoder::wait_encode_keys(Stream& stream, std::span<List const> lists,
-                                                                  Clock now) {
+std::vector<KeyList> KeyEncoder::wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now) {
   std::map<KeyEncoder const*, std::size_t> lists_of;
   std::vector<std::vector<std::size_t>> passes;
   for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -69,7 +68,7 @@ std::vector<KeyEncoder::EncodedList> KeyEncoder::wait_encode_keys(Stream& stream
     if (n == passes.size()) passes.emplace_back();
     passes[n].push_back(i);
   }
-  std::vector<EncodedList> encoded(lists.size());
+  std::vector<KeyList> encoded(lists.size());
   std::vector<std::vector<std::uint8_t>> bytes(lists.size());
   for (auto const& pass : passes) {
     std::vector<List> together;
@@ -91,18 +90,13 @@ std::vector<KeyEncoder::EncodedList> KeyEncoder::wait_encode_keys(Stream& stream
 }
 
 // Encodes a list whose keys have been searched. added: becomes the keys that get slots.
-KeyEncoder::EncodedList KeyEncoder::encode(SplitKeys found, List const& list, Clock now, NewKeys& added) {
+KeyList KeyEncoder::encode(SplitKeys found, List const& list, Clock now, NewKeys& added) {
   auto& [known, fresh] = found;
   encode_keys(known, fresh, *list.wire);
-  EncodedList encoded;
+  KeyList encoded;
   encoded.known = known.size();
   encoded.slots.reserve(list.keys.size());
-  encoded.order.reserve(list.keys.size());
-  for (auto const& [slot, index] : known) {
-    encoded.slots.push_back(static_cast<std::uint32_t>(slot));
-    encoded.order.push_back(index);
-  }
-  for (auto const& [key, index] : fresh) encoded.order.push_back(index);
+  for (auto const& [slot, index] : known) encoded.slots.push_back(static_cast<std::uint32_t>(slot));
   slots_.touch(encoded.slots, list.step);
 
   added.slots = slots_.allocate(fresh.size(), list.step, now);

@@ -42,9 +42,6 @@ class KeyEncoder {
   // capacity: maximum number of keys. Memory is allocated as keys are added.
   explicit KeyEncoder(std::size_t capacity) : slots_(capacity), index_(Device::host(), 0, kGrowth) {}
 
-  struct EncodedList : KeyList {
-    std::vector<std::uint32_t> order;  // (n): key i of the wire is keys[order[i]]
-  };
   // A list of a batch's keys. keys: (n), distinct, on the host. step: of the batch. wire: the encoded keys are
   // appended.
   struct List {
@@ -56,10 +53,10 @@ class KeyEncoder {
   // Encodes lists, and adds new keys to their dictionaries. now: the step whose message carries the lists; keys of
   // batches of step `now` or later are not replaced. The dictionaries are searched together: the number of launches
   // depends only on the largest number of lists of one dictionary.
-  static std::vector<EncodedList> wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now);
+  static std::vector<KeyList> wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now);
   // The same for one list.
-  EncodedList wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
-                               std::vector<std::uint8_t>& wire);
+  KeyList wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
+                           std::vector<std::uint8_t>& wire);
 
   // Appends encoded keys to `wire` without changing the dictionary. keys: (n), distinct, on the host.
   void wait_encode_known(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const;
@@ -82,7 +79,7 @@ class KeyEncoder {
   };
   static std::vector<SplitKeys> wait_find(Stream& stream, std::span<List const> lists);
   static SplitKeys split(View<Key const> keys, View<std::uint32_t const> ids);
-  EncodedList encode(SplitKeys found, List const& list, Clock now, NewKeys& added);
+  KeyList encode(SplitKeys found, List const& list, Clock now, NewKeys& added);
   static void wait_remember(Stream& stream, std::span<List const> lists, std::span<NewKeys const> added);
 
   SecondChanceSlots slots_;

@@ -49,8 +49,7 @@ struct IntentPart {
 };
 
 // A batch that the sender announces to the home of its keys. The owner of the rows sends their values, and receives
-// their gradients, in the order of the encoded keys, so these messages have no keys. If rows share scales
-// (cache/wire/row_coder.hpp), the order is the ascending order of the keys instead.
+// their gradients, in the ascending order of the keys, so these messages have no keys.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;
@@ -125,7 +124,9 @@ struct Message {
   std::vector<std::uint64_t> moved_sent;
   std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
   std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
-  std::uint64_t key_bytes = 0;    // of the keys of all intents or forwards, in the format of cache/wire/key_coding.hpp
+  // Of the keys of all intents or forwards: plain keys of intents, if the schema says so
+  // (cache/protocol/schema_check.hpp), else in the format of cache/wire/key_coding.hpp.
+  std::uint64_t key_bytes = 0;
   std::vector<Route> routes;      // kRefreshPhase: routes of batches; kLateFetchReply: at most one
   std::uint64_t route_bytes = 0;  // of all routes
   TableId table{};                // requests for rows

@@ -41,6 +41,7 @@ struct GPUPS_HIDDEN Group::Impl {
   RankLocation location;
   int cores_shared_by = 1;                 // ranks that run on the same cores
   int ranks_in_process = 1;                // ranks that are threads of this process
+  std::vector<bool> shares_host;           // by rank: data travel through memory; empty: to no rank
   std::shared_ptr<char const> threads_of;  // the same object for these ranks; null for one rank in a process
   bool simulated = false;  // time is simulated: measured times mean nothing and must not decide anything
   std::string broadcast_data;
@@ -63,6 +64,11 @@ struct GPUPS_HIDDEN Group::Impl {
   void end() noexcept;
   // The same after an exception has ended the rank's work: stops at once and sends nothing.
   void abandon();
+
+  // Returns whether data of the device travel to a rank through memory or a device fabric, not through a network.
+  bool has_fast_link(Rank peer, Device device) const {
+    return (!shares_host.empty() && shares_host[number(peer)]) || bulk->can_allreduce(device);
+  }
 
   comm::WaitLimit wait_limit() const { return {wait_timeout_s, "Group::set_wait_timeout_s()"}; }
 

@@ -42,7 +42,8 @@ void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& membe
   comm::ProcessInfo const& mine = members[number(me)];
   impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    if (members[rank].machine != mine.machine) continue;
+    impl.shares_host.push_back(members[rank].machine == mine.machine);
+    if (!impl.shares_host.back()) continue;
     if (rank < number(me)) ++impl.location.local_rank;
     ++impl.location.local_ranks;
   }

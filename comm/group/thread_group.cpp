@@ -46,6 +46,7 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     impl->location = {.host = host_name(), .cores = {}, .local_rank = rank, .local_ranks = ranks};
     impl->cores_shared_by = impl->ranks_in_process = ranks;
     impl->threads_of = threads_of;
+    if (network == nullptr) impl->shares_host.assign(static_cast<std::size_t>(ranks), true);
     impls.push_back(std::move(impl));
   }
   return impls;

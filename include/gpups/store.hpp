@@ -43,6 +43,7 @@
 #include "gpups/device.hpp"
 #include "gpups/files.hpp"
 #include "gpups/group.hpp"
+#include "gpups/key_format.hpp"
 #include "gpups/owner.hpp"
 #include "gpups/placement.hpp"
 #include "gpups/stats.hpp"
@@ -68,6 +69,7 @@ struct StoreOptions {
   // this rank's next batch. Copies that are read so take at most half of replica_fraction. The bounds hold if batches
   // are prepared in the order of their steps; results may depend on how far ahead they are prepared.
   std::int64_t staleness = 0;
+  KeyFormat key_format = KeyFormat::kAuto;  // of the keys that this rank sends
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
   // for collectives of the Group is Group::set_wait_timeout_s().
   double wait_timeout_s = 300;
@@ -121,8 +123,7 @@ class GPUPS_EXPORT PreparedBatch {
   std::size_t rows(std::size_t part) const;
   // Returns the distinct keys, (rows), on the store's device, in the order of the rows that pull() writes.
   View<Key const> keys(std::size_t part) const;
-  // Returns the row of each entry, (entries), on the store's device: keys(part)[positions(part)[e]] is the key of entry
-  // e.
+  // Returns the row of each entry, (entries), on the store's device: entry e has keys(part)[positions(part)[e]].
   View<std::uint32_t const> positions(std::size_t part) const;
   // Returns the pattern of the batch, to prepare the same entries for later steps.
   BatchPattern pattern() const;
@@ -192,9 +193,8 @@ class GPUPS_EXPORT Store {
   // Use one stream per thread.
   Stream make_stream() const;
 
-  // Adds a table and returns its number. Call it before the first prepare() or other call that needs tables, in the
-  // same order and with equal options on all ranks. Throws Error for invalid options, a repeated name, or a store in
-  // use.
+  // Adds a table and returns its number. Call it before the first prepare() or other call that needs tables, in equal
+  // order and with equal options on all ranks. Throws Error for invalid options, a repeated name, or a store in use.
   TableId add_table(TableOptions const& options);
   // Returns the options of a table.
   TableOptions const& table(TableId table) const;

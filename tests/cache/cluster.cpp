@@ -237,7 +237,10 @@ void localize(Store& store, Stream& stream, Workload const& workload, std::map<K
 }  // namespace
 
 Outcome train(Group const& group, Workload const& workload) {
-  Store store(group, {.device = workload.device, .threads = workload.threads, .placement = workload.placement});
+  Store store(group, {.device = workload.device,
+                      .threads = workload.threads,
+                      .placement = workload.placement,
+                      .key_format = key_format_of(workload.key_formats, group.rank())});
   store.add_table({.name = "rows",
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},

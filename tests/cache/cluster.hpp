@@ -15,6 +15,11 @@
 
 namespace gpups::test {
 
+// Returns the key format of a rank. formats: 0 to 2: the same on all ranks; 3 to 8: they differ.
+inline KeyFormat key_format_of(std::uint64_t formats, Rank rank) {
+  return static_cast<KeyFormat>((formats + number(rank) * (formats / 3)) % 3);
+}
+
 struct Workload {
   int steps = 20;
   std::uint64_t seed = 1;
@@ -25,6 +30,7 @@ struct Workload {
   std::uint32_t admission_count = 1;                   // of the table
   RowCompression refresh_compression{};                // of the table; lossless
   std::size_t dictionary_keys = std::size_t{1} << 20;  // of the table
+  std::uint64_t key_formats = 0;                       // see key_format_of()
   int expire_every = 0;  // steps between calls of erase and expire; 0: never. No batch is prepared across a call
   int age = 3;           // argument of expire
   PlacementPolicy placement = PlacementPolicy::kStatic;

@@ -39,7 +39,7 @@ double late_key_bytes(std::size_t dictionary_keys) {
   constexpr std::uint64_t kKeys = 2000;
   double bytes = 0;
   run_ranks(Group::threads(2), [&](Group mine) {
-    Store store(mine, {.threads = 1});
+    Store store(mine, {.threads = 1, .key_format = KeyFormat::kDictionary});
     auto options = table({.filter = {.age_max = 3, .density = 0}});
     options.dictionary_keys = dictionary_keys;
     store.add_table(options);

@@ -42,12 +42,17 @@ TEST(GradientBytes, KeysTakeEightBytesWithoutDictionary) {
   EXPECT_GT(few.bytes, with.bytes);
   EXPECT_EQ(with.hash, without.hash);
   EXPECT_EQ(with.hash, few.hash);
+  // Ranks that are threads send plain keys.
+  auto const plain = gradient_bytes_per_key(2, 5, kRows, options, false, KeyFormat::kAuto);
+  EXPECT_NEAR(plain.bytes, without.bytes, 200);
+  EXPECT_EQ(with.hash, plain.hash);
 }
 
 TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
-  auto const planned = [](int ranks, std::size_t keys, PlacementPolicy placement = PlacementPolicy::kStatic) {
+  auto const planned = [](int ranks, std::size_t keys, PlacementPolicy placement = PlacementPolicy::kStatic,
+                          KeyFormat format = KeyFormat::kDictionary) {
     std::uint64_t bytes = 0;
-    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {.placement = placement});
+    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {.placement = placement, .key_format = format});
     store.add_table({.name = "t", .dim = 4, .expected_rows = 1 << 20, .dictionary_keys = keys});
     for (auto const& line : store.memory_plan()) {
       if (line.what == "table 't': key dictionaries, on the host") bytes = line.bytes;
@@ -56,6 +61,7 @@ TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   };
   EXPECT_EQ(planned(1, 1 << 20), 0U);
   EXPECT_EQ(planned(2, 0), 0U);
+  EXPECT_EQ(planned(2, 100000, PlacementPolicy::kAdaptive, KeyFormat::kAuto), 0U);  // ranks that are threads
   EXPECT_GT(planned(2, 100000), 100000U * 40);
   EXPECT_LT(planned(2, 100000), 100000U * 70);
   EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // at most as many keys as the other rank has rows

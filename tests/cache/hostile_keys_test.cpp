@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer that sends invalid lists of keys or invalid gradients: unknown slots, duplicate keys, impossible sizes.
+#include <cstring>
+
 #include "tests/support/hostile_peer.hpp"
 
 namespace gpups::test::hostile_keys_test {
@@ -94,6 +96,58 @@ TEST_F(HostileKeys, RejectsKeyBytesBeyondMaximum) {
   peer_.send(in(0, {intent(1, 1)}, 1000));
   end_step();
   expect_rejected("more bytes of keys than its batches can need");
+}
+
+// The peer sends the schema that it gets, which says that keys are plain.
+class HostilePlainKeys : public HostileKeys {
+ protected:
+  void SetUp() override {
+    EXPECT_EQ(progress(), "");
+    auto const schema = peer_.receive();
+    ASSERT_TRUE(schema && schema->kind == MessageKind::kSchema && schema->bytes.back() == 1);
+    peer_.send(*schema);
+  }
+  static Bytes plain(std::vector<std::uint64_t> const& keys) {
+    Bytes bytes(keys.size() * sizeof(Key));
+    std::memcpy(bytes.data(), keys.data(), bytes.size());
+    return bytes;
+  }
+};
+
+TEST_F(HostilePlainKeys, AcceptsKeys) {
+  announce(3, plain({7, 9, ~0ULL}));
+  peer_.receive_data(tag(Section::kValues, 1, 0), 16 * 3);
+  peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
+  EXPECT_EQ(progress(), "");
+}
+
+TEST_F(HostilePlainKeys, RejectsDuplicateKey) {
+  expect_keys_rejected(3, plain({5, 6, 5}), "announced key 5 of table 't' twice");
+}
+
+TEST_F(HostilePlainKeys, RejectsOtherBytesThanItsKeysNeed) {
+  expect_keys_rejected(2, plain({5}), "announced keys of another size than their number needs");
+}
+
+TEST_F(HostilePlainKeys, RejectsMoreBytesThanItsKeysNeed) {
+  expect_keys_rejected(1, plain({5, 6}), "announced keys of another size than their number needs");
+}
+
+TEST_F(HostilePlainKeys, RejectsPartOfAKey) {
+  auto bytes = plain({5, 6});
+  bytes.resize(9);
+  expect_keys_rejected(1, bytes, "announced keys of another size than their number needs");
+}
+
+TEST_F(HostilePlainKeys, RejectsManyKeysWithFewBytes) {
+  expect_keys_rejected(kHuge, Bytes(16, 0), "announced keys of another size than their number needs");
+}
+
+TEST_F(HostilePlainKeys, RejectsMoreKeysThanItSends) {
+  peer_.send(in(0, {intent(1, kHuge)}, kHuge * sizeof(Key)));
+  peer_.send_data(tag(Section::kKeys, 0, 0), plain({5}));
+  end_step();
+  expect_rejected("sends 8 bytes to rank 0");
 }
 
 class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};

@@ -119,7 +119,11 @@ struct PlacedOutcome {
 class PlacedRank {
  public:
   PlacedRank(Group const& group, PlacedRun const& run)
-      : run_(run), store_(group, {.threads = 1, .replica_fraction = run.replica_fraction, .placement = run.policy}) {
+      : run_(run),
+        store_(group, {.threads = 1,
+                       .replica_fraction = run.replica_fraction,
+                       .placement = run.policy,
+                       .key_format = key_format_of(run.seed / 3 % 9, group.rank())}) {
     for (std::uint32_t t = 0; t < kTables; ++t) {
       auto const kind = t == 0 ? Optimizer::Kind::kAdagrad : Optimizer::Kind::kAdam;
       store_.add_table({.name = fmt::format("table {}", t),

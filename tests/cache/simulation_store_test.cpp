@@ -23,6 +23,7 @@ Workload workload_of(std::uint64_t seed) {
           .refresh_compression = {.filter = {.age_max = static_cast<std::uint32_t>(seed % 2), .threshold_max = 0},
                                   .capacity_rows = 1 + seed % 13},
           .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
+          .key_formats = seed / 2 % 9,
           .expire_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
           .age = 1 + static_cast<int>(seed % 2),
           .placement = static_cast<PlacementPolicy>(seed / 2 % 4),

@@ -19,12 +19,13 @@ struct Sent {
 };
 
 // Every rank pushes gradients of magnitude up to 2 for the same rows in each of `pushes` steps.
-inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, TableOptions options, bool dense_keys) {
+inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, TableOptions options, bool dense_keys,
+                                   KeyFormat key_format = KeyFormat::kDictionary) {
   std::mutex mutex;
   Sent sent;
   options.name = std::string("t");
   run_ranks(Group::threads(ranks), [&](Group group) {
-    Store store(group, {.threads = 1});
+    Store store(group, {.threads = 1, .key_format = key_format});
     auto const id = store.add_table(options);
     auto stream = store.make_stream();
     std::mt19937_64 random(1);

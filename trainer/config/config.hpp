@@ -137,6 +137,7 @@ struct ClusterConfig {
   double peer_timeout_s = 30;
   double wait_timeout_s = 300;
   bool nccl = true;  // between GPUs
+  std::string key_format = "auto";
 };
 
 class TaskKind;  // trainer/config/task_kind.hpp

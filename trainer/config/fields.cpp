@@ -215,6 +215,10 @@ std::vector<Field> cluster_fields() {
           .range(0.1, 1e6),
       FieldBuilder("cluster", "nccl", kCluster<&ClusterConfig::nccl>,
                    "true: GPUs exchange data by NCCL if each rank has its own GPU"),
+      FieldBuilder("cluster", "key_format", kCluster<&ClusterConfig::key_format>,
+                   "keys between ranks; plain: 8 bytes, which no host thread looks at; dictionary: 1 or 2 bytes for a "
+                   "key that was sent before; auto: plain within a host and by NCCL, else dictionary")
+          .one_of({"auto", "plain", "dictionary"}),
   };
 }
 

@@ -31,6 +31,7 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .replica_fraction = config.placement.replica_fraction,
                       .placement = placement_policy(config.placement.policy),
                       .staleness = config.placement.staleness,
+                      .key_format = key_format(config.cluster.key_format),
                       .wait_timeout_s = config.cluster.wait_timeout_s});
   bool any_moves = false;
   for (TableOptions table : task->tables()) {
