@@ -2,15 +2,12 @@
 #include "trainer/input/input_file.hpp"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <span>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/long_loop.hpp"
@@ -72,52 +69,6 @@ std::size_t InputFile::read_all(void* to, std::size_t bytes, ReadSome read_some)
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-namespace {
-
-bool is_digit_at(std::string_view text, std::size_t at) {
-  return at < text.size() && text[at] >= '0' && text[at] <= '9';
-}
-
-// Whether a name is before another one, with the numbers in them in the order of their values: part-2, then part-10.
-bool is_named_before(std::string_view a, std::string_view b) {
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!is_digit_at(a, i) || !is_digit_at(b, j)) {
-      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
-      ++i, ++j;
-      continue;
-    }
-    auto const next_number = [](std::string_view text, std::size_t& at) {
-      while (is_digit_at(text, at) && text[at] == '0') ++at;
-      std::size_t const begin = at;
-      while (is_digit_at(text, at)) ++at;
-      return text.substr(begin, at - begin);
-    };
-    std::string_view const of_a = next_number(a, i), of_b = next_number(b, j);
-    if (of_a.size() != of_b.size()) return of_a.size() < of_b.size();
-    if (of_a != of_b) return of_a < of_b;
-  }
-  return a.size() - i < b.size() - j;
-}
-
-}  // namespace
-
-std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file) {
-  std::filesystem::path const path = folder / file;
-  std::error_code unknown;
-  if (file.find_first_of("*?") == file.npos || std::filesystem::exists(path, unknown)) return {path};
-  glob_t found{};
-  int const result = ::glob(path.c_str(), 0, nullptr, &found);
-  std::vector<std::filesystem::path> files;
-  for (char* const name : std::span(found.gl_pathv, found.gl_pathc)) files.emplace_back(name);
-  ::globfree(&found);
-  std::stable_sort(files.begin(), files.end(),
-                   [](auto const& a, auto const& b) { return is_named_before(a.native(), b.native()); });
-  GPUPS_REQUIRE(result == 0 && !files.empty(), "no file matches {} (data is read from files): check the path",
-                path.string());
-  return files;
 }
 
 }  // namespace gpups::trainer

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are read.
+// A file that is read.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace gpups::trainer {
 
@@ -41,9 +40,5 @@ class InputFile {
   bool regular_ = false;
   std::int64_t bytes_ = 0, changed_s_ = 0, changed_ns_ = 0;  // of a regular file, when it was opened
 };
-
-// Returns the files that a setting names, in the order of their names, part-2 before part-10: `file` in `folder`, or
-// all that match it if it has '*' or '?' and is no file's name. Throws Error if none match.
-std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file);
 
 }  // namespace gpups::trainer

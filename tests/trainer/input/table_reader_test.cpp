@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/input/table_fixture.hpp"
-#include "trainer/input/input_file.hpp"
 
 namespace gpups::trainer::table_test {
 namespace {
@@ -341,22 +339,6 @@ TEST_F(TableReaderTest, RejectsWhatIsNoText) {
                           "a\0 \0b\0",
                           8),
          kEdges, {"UTF-16"});
-}
-
-TEST(FilesNamed, MatchPatterns) {
-  test::TemporaryFolder const folder;
-  for (char const* name : {"part-1.tsv", "part-0.tsv", "part-10.tsv", "part-2.tsv", "other.tsv", "[x].tsv"})
-    folder.write(name, "");
-  auto const names = [&](std::string const& file) {
-    std::vector<std::string> found;
-    for (auto const& path : files_named(folder.path(), file)) found.push_back(path.filename().string());
-    return found;
-  };
-  EXPECT_THAT(names("part-*.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv", "part-10.tsv"));
-  EXPECT_THAT(names("part-?.tsv"), ElementsAre("part-0.tsv", "part-1.tsv", "part-2.tsv"));
-  EXPECT_THAT(names("[x].tsv"), ElementsAre("[x].tsv"));
-  EXPECT_THAT(names("none.tsv"), ElementsAre("none.tsv"));  // the error follows when it is opened
-  expect_error([&] { names("none-*.tsv"); }, {"no file matches", "none-*.tsv"});
 }
 
 // Blocks of 1 MiB are checked at once, and lines of others one by one.

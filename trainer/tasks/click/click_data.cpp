@@ -11,6 +11,7 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/tasks/click/binary_format.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
@@ -134,7 +135,8 @@ Samples open_click_files(std::span<fs::path const> files, Config const& config, 
 
 ClickData::ClickData(Config const& config)
     : is_shuffled_(config.settings<ClickSettings>().order == "shuffled"),
-      train_{open_click_files(files_named(config.data.folder, config.data.train), config, notices_, &same_columns_)} {
+      train_{open_click_files(files_named(config.data.folder, config.data.train, notices_), config, notices_,
+                              &same_columns_)} {
   std::uint64_t const all = train_.count = train_.samples.size();
   auto const held_out = [&](std::string_view name, std::string const& file, double share) -> std::optional<Split> {
     if (file.empty()) {
@@ -145,7 +147,7 @@ ClickData::ClickData(Config const& config)
       }
       return cut;
     }
-    Split split{open_click_files(files_named(config.data.folder, file), config, notices_, &same_columns_)};
+    Split split{open_click_files(files_named(config.data.folder, file, notices_), config, notices_, &same_columns_)};
     split.count = split.samples.size();
     return split;
   };

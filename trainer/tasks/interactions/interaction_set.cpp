@@ -12,7 +12,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/interactions/interaction_rows.hpp"
@@ -41,7 +41,7 @@ constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "
 Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns& same, InteractionSet& set,
                  std::vector<std::string>& notices, bool trains) {
   Pairs pairs;
-  for (std::filesystem::path const& path : files_named(config.folder, file)) {
+  for (std::filesystem::path const& path : files_named(config.folder, file, notices)) {
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
     if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader.first_rows(), path.string());

@@ -14,7 +14,7 @@
 #include "trainer/base/finite_number.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
-#include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
@@ -85,7 +85,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
   EdgeFiles read;
   LikeTimes times;
   std::uint64_t without_weight = 0;
-  for (std::filesystem::path const& path : files_named(config.folder, names)) {
+  for (std::filesystem::path const& path : files_named(config.folder, names, notices)) {
     TableReader reader(path, config.table, kEdges);
     same.check(reader.layout(), path.string());
     if (config.table.columns.empty() && !reader.layout().heading)

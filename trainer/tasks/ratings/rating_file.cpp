@@ -11,7 +11,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/finite_number.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/times.hpp"
 
@@ -132,7 +132,7 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
   std::vector<RatingLine> ratings;
   SameColumns of_setting;
   LikeTimes times;
-  for (auto const& path : files_named(config.folder, file)) {
+  for (auto const& path : files_named(config.folder, file, notices)) {
     append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings, times);
   }
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",

@@ -11,7 +11,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/input/odd_characters.hpp"
 #include "trainer/input/text_source.hpp"
 
@@ -82,7 +82,7 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
   std::vector<std::uint64_t> counts;
   std::vector<std::uint32_t> positions;  // with the numbers of `all`
   std::vector<std::string> notices;
-  for (std::filesystem::path const& path : files_named(folder, file)) {
+  for (std::filesystem::path const& path : files_named(folder, file, notices)) {
     each_word(
         path, notices,
         [&](std::string_view word) {

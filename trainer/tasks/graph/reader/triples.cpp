@@ -9,7 +9,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
 #include "trainer/base/progress_reporter.hpp"
-#include "trainer/input/input_file.hpp"
+#include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
@@ -29,7 +29,7 @@ constexpr TableKind kTriples{.columns = kTripleColumns, .separator = "tab"};
 template <class Add>
 void read_files(DataConfig const& config, std::string const& file, SameColumns& same, std::vector<std::string>& notices,
                 Add add) {
-  for (std::filesystem::path const& path : files_named(config.folder, file)) {
+  for (std::filesystem::path const& path : files_named(config.folder, file, notices)) {
     TableReader reader(path, config.table, kTriples);
     same.check(reader.layout(), path.string());
     for (std::vector<std::string_view> names; reader.next(names);) add(names[0], names[1], names[2]);
