@@ -18,6 +18,7 @@
 #include "trainer/tasks/click/click_task.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
+#include "trainer/tasks/click/unknown_values.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -163,6 +164,16 @@ ClickData::ClickData(Config const& config)
   say_if_single(train_, notices_);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
   say_if_all_rare(config);
+  say_if_unknown(config);
+}
+
+void ClickData::say_if_unknown(Config const& config) {
+  if (!valid_ && !test_) return;
+  Layout const& layout = train_.samples.layout();
+  auto const value_sets = ClickModel(layout, config, statistics_).features().value_sets();
+  auto const labels = category_labels(layout, same_columns_);
+  if (valid_) say_unknown_values(train_, *valid_, "validation", value_sets, labels, notices_);
+  if (test_) say_unknown_values(train_, *test_, "test", value_sets, labels, notices_);
 }
 
 // Adds a notice if all values of a category share one row.

@@ -60,6 +60,7 @@ class ClickData : public Data {
 
  private:
   void say_if_all_rare(Config const& config);
+  void say_if_unknown(Config const& config);
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
 
   std::vector<std::string> notices_;

@@ -270,14 +270,39 @@ std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& sample
   return estimates;
 }
 
-FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
-                                 std::uint32_t min_count, std::vector<ValueCounts>* of_categories) const {
-  KeyCounts counts;
-  std::vector<ValueCounts> of_each(layout_categories_);
+std::vector<std::size_t> Features::value_sets() const {
   std::vector<std::size_t> first_with_rows(layout_categories_);
   for (std::size_t c = 0; c < layout_categories_; ++c) {
     while (fields_[first_with_rows[c]].salt != fields_[c].salt) ++first_with_rows[c];
   }
+  return first_with_rows;
+}
+
+std::vector<bool> Features::wait_have_rows(Stream& stream, Store& store, std::size_t category,
+                                           std::span<std::uint64_t const> values) const {
+  std::vector<Key> keys;
+  for (std::uint64_t const value : values) keys.push_back(salted_key(fields_[category].salt, value));
+  std::vector<bool> have(keys.size());
+  if (FrequentValues const* const frequent = plans_.front().frequent) {
+    for (std::size_t i = 0; i < keys.size(); ++i) have[i] = frequent->has(keys[i]);
+    return have;
+  }
+  std::size_t part = 0;
+  while (!tables_[part].weights && !groups_[part].has(category)) ++part;
+  Array<Key> const there = to_device(stream, keys);
+  Matrix<float> rows(stream.device(), keys.size(), tables_[part].dim);
+  Array<std::uint8_t> found(stream.device(), keys.size());
+  store.lookup(stream, TableId{static_cast<std::uint32_t>(part)}, there, rows, found);
+  std::vector<std::uint8_t> const here = to_host(stream, View<std::uint8_t const>(found));
+  std::copy(here.begin(), here.end(), have.begin());
+  return have;
+}
+
+FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
+                                 std::uint32_t min_count, std::vector<ValueCounts>* of_categories) const {
+  KeyCounts counts;
+  std::vector<ValueCounts> of_each(layout_categories_);
+  std::vector<std::size_t> const first_with_rows = value_sets();
   each_measured(samples, first, count, count, [&](SampleBatch const& batch) {
     std::size_t const cells = batch.samples * layout_categories_;
     for (std::size_t cell = 0; cell < cells; ++cell) {

@@ -86,6 +86,13 @@ class Features {
   // The place of the first of these rows in a block, counted in rows. REQUIRES: even().
   std::size_t first_slot() const { return fields_.front().column / row_stride(groups_.front().dim); }
 
+  // Returns for each category the first one whose rows it shares (model.shared): itself, in general.
+  std::vector<std::size_t> value_sets() const;
+  // Returns whether each of a category's values has a row of its own in the store. Blocks. Not a collective call, but
+  // see Store::lookup(). REQUIRES: the model has tables.
+  std::vector<bool> wait_have_rows(Stream& stream, Store& store, std::size_t category,
+                                   std::span<std::uint64_t const> values) const;
+
   // Returns the values of categories that occur at least `min_count` times in samples first .. first + count - 1. Reads
   // all of them, and takes 18 to 36 bytes for each distinct value meanwhile. of_categories: receives the values of
   // each category; of those that share rows, the first one has the values of all. May be null.

@@ -12,6 +12,7 @@
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/model/click_models.hpp"
+#include "trainer/tasks/click/unknown_values.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -58,6 +59,10 @@ void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notice
   SampleBatch batch;
   for (std::uint64_t first = 0; first < samples.size(); first += kAtOnce) {
     samples.read(first, std::min(kAtOnce, samples.size() - first), batch);
+    if (first == 0) {
+      auto const labels = category_labels(samples.layout(), trained);
+      say_values_without_rows(stream, *store_, model_->features(), batch, labels, notices);
+    }
     take(predictor.wait_predict(stream, *store_, batch).probabilities);
   }
 }
