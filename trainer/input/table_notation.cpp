@@ -164,9 +164,11 @@ bool add_valued(TableRow const& row, char sign, Valued& valued) {
 }
 
 // Throws Error if items of most rows have values: "u i:5 j:2". Returns a notice if they may have some: names such as
-// "book:7", with as few words before the sign, are usual.
-std::string require_no_values(Division const& division, std::string_view path) {
-  for (char const sign : {':', '=', '|', ';', ','}) {
+// "book:7", with as few words before the sign, are usual. signs: those before a value. names: what they are, for
+// messages.
+std::string require_no_values(Division const& division, std::string_view signs, std::string_view names,
+                              std::string_view path) {
+  for (char const sign : signs) {
     Valued valued;
     TableRow const* shown = nullptr;
     bool const most = most_are(
@@ -174,7 +176,7 @@ std::string require_no_values(Division const& division, std::string_view path) {
     if (!most || valued.names.size() < 2) continue;
     bool const sure = valued.all_numbers || valued.any_fraction || valued.names.size() >= valued.values.size();
     std::string const what =
-        fmt::format("has '{}' and a number after the items of a line, as in {}", sign, shown_row(*shown));
+        fmt::format("has '{}' and a number after the {} of a line, as in {}", sign, names, shown_row(*shown));
     GPUPS_REQUIRE(
         !sure,
         "{} {} (the numbers would be parts of names): remove them, or set data.separator to \"{}\" if they are "
@@ -228,8 +230,9 @@ std::string require_plain_names(Division const& division, std::span<std::string_
   require_no_signs(division, kind, path);
   if (least_of(kind) != 2) return {};
   require_no_lists_in_fields(division, path);
+  if (kind.is_square) return require_no_values(division, ":=", "nodes", path);
   if (!lists) return {};
-  std::string notice = require_no_values(division, path);
+  std::string notice = require_no_values(division, ":=|;,", "items", path);
   return notice.empty() ? blanks_within_first(division, lines) : notice;
 }
 

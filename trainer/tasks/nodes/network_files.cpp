@@ -19,6 +19,7 @@
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/common/times.hpp"
+#include "trainer/tasks/nodes/edge_weights.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -61,22 +62,6 @@ void say_odd_first_column(std::vector<std::vector<std::string>> const& rows, std
       fmt::format("the first column of {} {}, and is read as a node: if it is none, data.columns = [\"2\", "
                   "\"3\"] leaves it out",
                   path, same ? "is the same in each line" : "counts the lines"));
-}
-
-// Adds a notice if the weights of the first rows are names of nodes, and many of them: lines may be lists of
-// neighbours.
-void say_weights_that_are_nodes(std::vector<std::vector<std::string>> const& rows, Dictionary const& nodes,
-                                std::string_view path, std::vector<std::string>& notices) {
-  std::set<std::string_view> weights;
-  for (auto const& row : rows) {
-    if (row.size() > 2) weights.insert(row[2]);
-  }
-  bool const all = std::all_of(weights.begin(), weights.end(), [&](auto weight) { return nodes.find(weight); });
-  if (weights.size() < 3 || !all || 2 * weights.size() <= nodes.size()) return;
-  notices.push_back(
-      fmt::format("the weights of {} are names of nodes, such as {}: if a line is a node and its neighbours, "
-                  "write a line for each edge",
-                  path, *weights.begin()));
 }
 
 // trains: the files are those of data.train, whose nodes are added.

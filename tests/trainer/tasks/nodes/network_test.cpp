@@ -142,6 +142,48 @@ TEST_F(NetworkTest, SaysThatWeightsAreNodes) {
   EXPECT_THAT(notices_, testing::Each(testing::Not(testing::HasSubstr("are names of nodes"))));
 }
 
+// Numbers of some lines are no names: those of nodes that are the third in each of their lines.
+TEST_F(NetworkTest, SaysThatManyWeightsAreNodes) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  auto const text_of = [](auto line) {
+    std::string text;
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+      std::uint64_t const a = 1 + random_bits(1, i) % 100, b = a + 1 + random_bits(2, i) % 20;
+      text += line(i, a, b, random_bits(3, i));
+    }
+    return text;
+  };
+  for (std::string const &text :
+       {text_of([](auto i, auto a, auto b, auto) { return fmt::format("{} {} {}\n", 20 * (i / 4) + 20, a, b); }),
+        text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", 1 + other % 8, a, b); }),
+        text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a, 1 + other % 8, b); }),
+        text_of([](auto, auto a, auto b, auto other) {
+          return other % 2 == 0 ? fmt::format("{} {}\n", a, b) : fmt::format("{} {} {}\n", a, b, b + 1);
+        })}) {
+    (void)read(text);
+    EXPECT_THAT(notices_, Contains(HasSubstr("are names of nodes, such as"))) << text.substr(0, 30);
+  }
+  for (std::string const &text :
+       {text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a, b, 1 + other % 8); }),
+        text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a, b, 1 + other % 100); }),
+        text_of(
+            [](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a % 8, b % 8, 1 + other % 7); }),
+        text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a % 8, b, 1 + other % 8); }),
+        text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a, b, 500 + other % 90); }),
+        text_of([](auto, auto a, auto b, auto) { return fmt::format("{} {}\n", a, b); })}) {
+    (void)read(text);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("are names of nodes")))) << text.substr(0, 30);
+  }
+}
+
+TEST_F(NetworkTest, RejectsWeightsWithinNames) {
+  expect_error([&] { read("29 56:5\n36 55:3\n50 60:3\n"); },
+               {"has ':' and a number after the nodes of a line, as in '29' and '56:5'", "data.separator"});
+  EXPECT_EQ(read("a:1 b:5\nb:5 c:3\nc:3 a:1\n").nodes().size(), 3U);
+  (void)read("a book:5\nb book:3\nbook:5 book:3\nc shop:7\nd shop:8\n");
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("it is read as part of a name")));
+}
+
 TEST_F(NetworkTest, RejectsEdgesFromNodesToThemselves) {
   expect_error([&] { read("a a\nb b\n"); }, {"edges.txt has edges from a node to itself only"});
   folder_.write("test.txt", "n0 n0\nn1 n1\nnew new\n");

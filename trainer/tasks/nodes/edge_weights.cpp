@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks/nodes/edge_weights.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "trainer/base/finite_number.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kWeightsMin = 3;  // distinct
+constexpr std::size_t kManyNodes = 32;  // of fewer, weights and nodes may be alike
+constexpr double kEqualExpected = 6;    // lines; from which on none is no chance
+
+// A column of the lines that have a weight.
+struct NamesOfColumn {
+  std::map<std::string_view, double> counts{};
+  std::vector<double> numbers{};
+
+  void add(std::string_view name) {
+    ++counts[name];
+    if (auto const number = finite_number(name)) numbers.push_back(*number);
+  }
+  // REQUIRES: some names are numbers.
+  double median() {
+    auto const middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::nth_element(numbers.begin(), middle, numbers.end());
+    return *middle;
+  }
+  // The lines in which both columns would have the same name by chance.
+  double expected_equal(NamesOfColumn const& other, double lines) const {
+    double sum = 0;
+    for (auto const& [name, count] : counts) {
+      auto const found = other.counts.find(name);
+      if (found != other.counts.end()) sum += count * found->second / lines;
+    }
+    return sum;
+  }
+};
+
+// Whether two columns have about as many names, and numbers of about the same size.
+bool are_alike(NamesOfColumn& weights, NamesOfColumn& names) {
+  constexpr std::size_t kTimesMost = 2;
+  constexpr double kMedianTimesMost = 4;
+  std::size_t const a = weights.counts.size(), b = names.counts.size();
+  if (a > kTimesMost * b || b > kTimesMost * a || names.numbers.empty()) return false;
+  double const of_weights = weights.median(), of_names = names.median();
+  return of_weights * kMedianTimesMost >= of_names && of_names * kMedianTimesMost >= of_weights;
+}
+
+// Whether the weights of lines are no node of the same line, as other nodes are none: `equal` lines have such a weight,
+// and by chance `expected` would.
+bool differ(std::size_t equal, double expected, std::size_t nodes) {
+  bool const tells = expected >= kEqualExpected || nodes < kManyNodes;
+  return !tells || 4 * static_cast<double>(equal) <= expected;
+}
+
+}  // namespace
+
+void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, Dictionary const& nodes,
+                                std::string_view path, std::vector<std::string>& notices) {
+  NamesOfColumn from, to, weights;
+  std::size_t lines = 0, named = 0, equal_from = 0, equal_to = 0;
+  std::string_view shown;
+  for (auto const& row : rows) {
+    if (row.size() != 3 || !finite_number(row[2])) continue;
+    ++lines;
+    from.add(row[0]), to.add(row[1]), weights.add(row[2]);
+    equal_from += row[2] == row[0] ? 1 : 0;
+    equal_to += row[2] == row[1] ? 1 : 0;
+    if (!nodes.find(row[2])) continue;
+    if (named++ == 0 || row[2] < shown) shown = row[2];
+  }
+  if (weights.counts.size() < kWeightsMin || 5 * named < 4 * lines) return;
+  auto const are_nodes_like = [&](NamesOfColumn& column, std::size_t equal) {
+    return are_alike(weights, column) &&
+           differ(equal, weights.expected_equal(column, static_cast<double>(lines)), nodes.size());
+  };
+  if (!are_nodes_like(to, equal_to) && !are_nodes_like(from, equal_from)) return;
+  notices.push_back(
+      fmt::format("{} of the first {} weights of {} are names of nodes, such as {}: if a line is a node and its "
+                  "neighbours, write a "
+                  "line for each edge; if other columns have the nodes, data.columns = [\"2\", \"3\"] names them",
+                  named, lines, path, shown));
+}
+
+}  // namespace gpups::trainer
