@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/progress_reporter.hpp"
 #include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
@@ -104,6 +105,27 @@ void require_lists(std::span<TableRow const> rows, std::string_view path) {
                 path, std::max_element(rows.begin(), rows.end(), [](auto const& a, auto const& b) {
                         return a.size() < b.size();
                       })->size());
+}
+
+void say_baskets(Dictionary const& users, Dictionary const& items, std::string_view path,
+                 std::vector<std::string>& notices) {
+  constexpr std::size_t kUsersMin = 5, kUsersMost = 10'000;
+  std::size_t const all = std::min(users.size(), kUsersMost);
+  std::size_t also_items = 0, numbers = 0;
+  std::string_view shown;
+  for (std::uint32_t user = 0; user < all; ++user) {
+    std::string_view const name = users.name(user);
+    numbers += is_number(name) ? 1 : 0;
+    if (!items.find(name)) continue;
+    ++also_items;
+    if (shown.empty()) shown = name;
+  }
+  if (all < kUsersMin || 10 * also_items < 9 * all || 2 * numbers > all) return;
+  notices.push_back(
+      fmt::format("{} of {} of {} are also items, such as '{}': if a line is a basket, its first item is read as a "
+                  "user; put a user "
+                  "before it, for example the number of the line",
+                  also_items, with_count(all, "user"), path, shown));
 }
 
 void say_dates(std::span<TableRow const> rows, TableLayout const& layout, std::string_view path,

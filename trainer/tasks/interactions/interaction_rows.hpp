@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/input/dictionary.hpp"
 #include "trainer/input/table_division.hpp"
 #include "trainer/input/table_layout.hpp"
 
@@ -16,6 +17,11 @@ namespace gpups::trainer {
 // and those after the second are numbers, or a user has several lines, or columns have other names. So it does for
 // numbers of items, and for sequences of SPMF. path: for messages.
 void require_lists(std::span<TableRow const> rows, std::string_view path);
+
+// Adds a notice if nearly all users are also items, and their names are no numbers: lines may be baskets without a
+// user.
+void say_baskets(Dictionary const& users, Dictionary const& items, std::string_view path,
+                 std::vector<std::string>& notices);
 
 // Adds a notice if the items of all rows begin with a date: a column of times may have been named.
 void say_dates(std::span<TableRow const> rows, TableLayout const& layout, std::string_view path,

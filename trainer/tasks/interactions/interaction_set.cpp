@@ -41,9 +41,11 @@ constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "
 Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns& same, InteractionSet& set,
                  std::vector<std::string>& notices, bool trains) {
   Pairs pairs;
+  bool lists = false;
   for (std::filesystem::path const& path : files_named(config.folder, file, notices)) {
     TableReader reader(path, config.table, kInteractions);
     same.check(reader.layout(), path.string());
+    lists = lists || (config.table.columns.empty() && reader.layout().takes_rest);
     if (config.table.columns.empty() && reader.layout().takes_rest) require_lists(reader.first_rows(), path.string());
     say_dates(reader.first_rows(), reader.layout(), path.string(), notices);
     std::uint64_t users_alone = 0, lines = 0;
@@ -67,6 +69,7 @@ Pairs read_pairs(DataConfig const& config, std::string const& file, SameColumns&
                                     path.string(), lines));
     }
   }
+  if (trains && lists) say_baskets(set.users, set.items, file, notices);
   return pairs;
 }
 

@@ -140,6 +140,30 @@ TEST_F(InteractionSetTest, SplitsHaveTheSameColumns) {
   expect_error([&] { read_interactions(data); }, {"test.txt has none, and ", "train.txt has a heading"});
 }
 
+TEST_F(InteractionSetTest, SaysThatLinesMayBeBaskets) {
+  std::string baskets, lists, follows, numbers;
+  for (int i = 0; i < 40; ++i) {
+    for (int j = 0; j < 2 + i % 4; ++j) {
+      std::string const item = fmt::format("{}", (7 * i + 3 * j) % 10);
+      baskets += (j == 0 ? "item_" : ",item_") + item;
+      lists += (j == 0 ? fmt::format("user_{},item_", i) : ",item_") + item;
+      numbers += (j == 0 ? "" : " ") + item;
+    }
+    for (auto* text : {&baskets, &lists, &numbers}) *text += '\n';
+    follows += fmt::format("p{},p{}\n", i % 10, (3 * i + 1) % 10);
+  }
+  using testing::Contains, testing::Each, testing::Not;
+  auto const notices_of = [&](std::string const& text) {
+    folder_.write("train.txt", text);
+    return read_interactions(config()).notices;
+  };
+  EXPECT_THAT(notices_of(baskets), Contains(testing::AllOf(HasSubstr("10 of 10 users of train.txt are also items"),
+                                                           HasSubstr("put a user before it"))));
+  EXPECT_THAT(notices_of(lists), Each(Not(HasSubstr("also items"))));
+  EXPECT_THAT(notices_of(numbers), Each(Not(HasSubstr("also items"))));
+  EXPECT_THAT(notices_of("user,item\n" + follows), Each(Not(HasSubstr("also items"))));
+}
+
 TEST_F(InteractionSetTest, ReadsTheUserAndItemOfAHeading) {
   folder_.write("train.txt",
                 "userId,movieId,rating,timestamp\n1,7,4.0,964982703\n1,9,4.0,964981247\n2,7,5.0,964982224\n");
