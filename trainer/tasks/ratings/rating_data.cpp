@@ -19,13 +19,50 @@
 
 namespace gpups::trainer {
 
+namespace {
+
+// The smallest, the mean and the largest of some ratings.
+struct RangeOfRatings {
+  float low, high;
+  double mean;
+
+  explicit RangeOfRatings(std::vector<Rating> const& ratings) {
+    auto const [first, last] = std::ranges::minmax(ratings, {}, &Rating::value);
+    low = first.value, high = last.value;
+    double const sum = std::accumulate(ratings.begin(), ratings.end(), 0.0,
+                                       [](double all, Rating const& rating) { return all + double{rating.value}; });
+    mean = sum / static_cast<double>(ratings.size());
+  }
+  std::string text() const { return fmt::format("from {} to {}, mean {:.4g}", low, high, mean); }
+};
+
+// Adds a notice with the range of the training's ratings: a number that stands for none, such as -1, 0 or 99, is seen
+// there. So are those of a split that are outside of it, such as percentages.
+void say_ranges(RatingSet& set) {
+  RangeOfRatings const train(set.train);
+  std::string says = "ratings " + train.text();
+  for (char const* split : {"valid", "test"}) {
+    if (set.split(split).empty()) continue;
+    RangeOfRatings const held_out(set.split(split));
+    if (held_out.low >= train.low && held_out.high <= train.high) continue;
+    says +=
+        fmt::format("; those of the {} {}", split == std::string_view("valid") ? "validation" : split, held_out.text());
+  }
+  set.notices.push_back(says);
+}
+
+}  // namespace
+
 RatingData::RatingData(RatingSet set) : set_(std::move(set)), digest_(set_.digest()) {
   auto const [low, high] = std::ranges::minmax(set_.train, {}, &Rating::value);
   double const largest = std::max(std::fabs(double{low.value}), std::fabs(double{high.value}));
   if (low.value == high.value) {
     set_.notices.push_back(fmt::format(
         "all ratings of the training are {} (there is nothing to learn): check the column of the ratings", low.value));
-  } else if (double{high.value} - double{low.value} < largest * 0x1p-14) {
+    return;
+  }
+  say_ranges(set_);
+  if (double{high.value} - double{low.value} < largest * 0x1p-14) {
     set_.notices.push_back(
         fmt::format("the ratings are from {} to {} (they are kept in 32 bits, which have seven digits): subtract a "
                     "constant from them",

@@ -15,7 +15,8 @@ namespace gpups::trainer {
 // A set of ratings as Data.
 class RatingData : public Data {
  public:
-  // Adds a notice if the ratings are all equal, or differ in few of the digits that they have in 32 bits.
+  // Adds a notice with the range of the ratings, and others if they are all equal, or differ in few of the digits that
+  // they have in 32 bits.
   explicit RatingData(RatingSet set);
 
   RatingSet const& set() const { return set_; }

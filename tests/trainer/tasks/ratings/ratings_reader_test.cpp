@@ -10,6 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/tasks/ratings/rating_data.hpp"
 #include "trainer/tasks/ratings/rating_file.hpp"
 #include "trainer/tasks/ratings/rating_set.hpp"
 
@@ -272,6 +273,27 @@ TEST_F(RatingSets, DigestDependsOnTheData) {
   EXPECT_EQ(digests.size(), 4U);
   folder_.write("train", "1\t2\t3.0\r\n");
   EXPECT_TRUE(digests.contains(read_ratings(config_).digest()));
+}
+
+// A number that stands for none, such as -1, shows there; so does a split with another scale.
+TEST(RatingRanges, AreSaid) {
+  using testing::Contains, testing::Each, testing::HasSubstr, testing::Not;
+  TemporaryFolder const folder;
+  auto const notices_of = [&](std::string const& train, std::string const& test) {
+    folder.write("train", train);
+    folder.write("test", test);
+    return RatingData(read_ratings({.folder = folder.path().string(),
+                                    .train = "train",
+                                    .valid = "",
+                                    .test = "test",
+                                    .valid_share = 0,
+                                    .test_share = 0}))
+        .notices();
+  };
+  EXPECT_THAT(notices_of("1 1 0.5\n1 2 5\n2 1 4\n2 2 4.5\n", "1 3 5\n"), Contains("ratings from 0.5 to 5, mean 3.5"));
+  EXPECT_THAT(notices_of("1 1 -1\n1 2 5\n2 1 -1\n2 2 5\n", "1 3 20\n1 4 100\n"),
+              Contains("ratings from -1 to 5, mean 2; those of the test from 20 to 100, mean 60"));
+  EXPECT_THAT(notices_of("1 1 3\n1 2 3\n", "1 3 3\n"), Each(Not(HasSubstr("mean"))));
 }
 
 }  // namespace
