@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint64_t kStepsKept = 4;  // replicas of these steps are kept at least
 
-std::size_t bytes_of_rows(TableOptions table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
-  table.dictionary_keys = 0;  // dictionaries are not counted
+// Key dictionaries are not counted.
+std::size_t bytes_of_rows(TableOptions const& table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
   std::size_t bytes = 0;
-  for (auto const& line : cache::memory_plan(table, rows, replicas, 0, ranks, false)) bytes += line.bytes;
+  for (auto const& line : cache::memory_plan(table, rows, replicas, 0, ranks, 0, false)) bytes += line.bytes;
   return bytes;
 }
 
