@@ -19,6 +19,7 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/base/hash.hpp"
+#include "tests/cache/cluster.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/temporary_folder.hpp"
