@@ -29,31 +29,15 @@ struct PatternPart {
   Array<std::uint32_t> bag_of;       // (entries): the bag of each entry; empty for parts that are not pooled
 };
 
-// Positions in a part of a batch, in a list for each rank. Their order is the same at both ends: rows of home 0 first,
-// then those of home 1 ...
+// Positions in a part of a batch, in a list for each rank, in the ascending order of their keys.
 struct RankLists {
   Array<std::uint32_t> positions;
   std::vector<std::uint32_t> first;  // (ranks + 1): list q is positions[first[q]] .. positions[first[q + 1] - 1]
-  // (ranks * ranks): list q has by_home[q * ranks + h] rows of home h. Empty: only rows of home q.
-  std::vector<std::uint32_t> by_home;
 
   std::size_t size() const { return positions.size(); }
   std::size_t size_of(Rank rank) const { return first.empty() ? 0 : first[number(rank) + 1] - first[number(rank)]; }
   View<std::uint32_t const> of(Rank rank) const {
     return positions.view().slice(first.empty() ? 0 : first[number(rank)], size_of(rank));
-  }
-  // Returns the rows of a rank's list whose home is `home`, or the whole list.
-  struct ListSlice {
-    std::size_t first = 0, size = 0;
-  };
-  ListSlice slice(Rank rank, std::optional<Rank> home) const {
-    ListSlice slice{first[number(rank)], size_of(rank)};
-    if (!home) return slice;
-    if (by_home.empty()) return {slice.first, *home == rank ? slice.size : 0};
-    std::size_t const row = number(rank) * (first.size() - 1);
-    for (std::uint32_t h = 0; h < number(*home); ++h) slice.first += by_home[row + h];
-    slice.size = by_home[row + number(*home)];
-    return slice;
   }
 };
 
@@ -85,7 +69,7 @@ struct PreparedPart {
   // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
   // The rows whose values other ranks send, by that rank: their owners before the step. Until the routes are known,
-  // list q has the rows whose home is rank q, in the order of the intent.
+  // list q has the rows whose home is rank q, as the intent has them.
   RankLists reads;
   // The rows whose gradients are sent to other ranks, their owners in the step, if these are others than those of
   // `reads`.

@@ -4,11 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "cache/wire/route_coding.hpp"
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/index/indexed_keys.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/runtime/upload.hpp"
 
@@ -72,7 +73,7 @@ bool BatchRouter::is_rerouted(PendingBatch const& pending, std::size_t part) con
   });
 }
 
-// Returns all rows of a part: those of home 0 in the order of the intent, then those of home 1 ...
+// Returns all rows of a part, in the ascending order of their keys.
 std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const& pending, std::size_t p,
                                                              IntentKeys const& intent) const {
   auto const& part = pending.batch->parts[p];
@@ -86,7 +87,7 @@ std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const&
     GPUPS_ASSERT(route == pending.routes.end() ||
                  (route->second[p].before.size() == count && route->second[p].in_step.size() == count));
     for (std::uint32_t i = 0; i < count; ++i) {
-      RoutedRow row{.position = own ? part.homes[h] + i : intent.by_home[part.reads.first[h] + i],
+      RoutedRow row{.position = own ? part.homes[h] + i : intent.positions[part.reads.first[h] + i],
                     .home = home,
                     .before = home,
                     .in_step = home};
@@ -98,83 +99,70 @@ std::vector<BatchRouter::RoutedRow> BatchRouter::routed_rows(PendingBatch const&
     }
   }
   GPUPS_ASSERT(rows.size() == part.rows);
-  return rows;
+  std::vector<kernels::IndexedKey> order;
+  order.reserve(rows.size());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) order.push_back({number(intent.keys[rows[i].position]), i});
+  kernels::sort_by_value(order);
+  std::vector<RoutedRow> sorted;
+  sorted.reserve(rows.size());
+  for (auto const& [key, i] : order) sorted.push_back(rows[i]);
+  return sorted;
 }
-
-// The rows of one home that their list's rank owns away from it come after the others, in the order of their keys.
-struct BatchRouter::HostLists {
-  HostLists(std::size_t ranks, std::vector<Key> const& of_positions) : keys(of_positions), lists(ranks) {
-    by_home.assign(ranks * ranks, 0);
-  }
-
-  void add(Rank rank, RoutedRow const& row) {
-    if (row.home != home) sort_away();
-    home = row.home;
-    ++by_home[number(rank) * lists.size() + number(row.home)];
-    auto& list = rank == row.home ? lists[number(rank)] : away[rank];
-    list.push_back(row.position);
-  }
-  void sort_away() {
-    for (auto& [rank, positions] : away) {
-      std::sort(positions.begin(), positions.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
-      auto& list = lists[number(rank)];
-      list.insert(list.end(), positions.begin(), positions.end());
-    }
-    away.clear();
-  }
-
-  std::vector<Key> const& keys;
-  std::vector<std::vector<std::uint32_t>> lists;    // by rank
-  std::vector<std::uint32_t> by_home;               // see RankLists
-  std::map<Rank, std::vector<std::uint32_t>> away;  // of `home`, by rank
-  Rank home{};
-};
 
 RankLists BatchRouter::upload(HostLists const& lists) {
   RankLists uploaded;
   std::vector<std::uint32_t> positions;
   uploaded.first.push_back(0);
-  for (auto const& list : lists.lists) {
+  for (auto const& list : lists) {
     positions.insert(positions.end(), list.begin(), list.end());
     uploaded.first.push_back(static_cast<std::uint32_t>(positions.size()));
   }
   uploaded.positions = upload_list(positions);
-  uploaded.by_home = lists.by_home;
-  // RankLists::slice() finds the rows of a home by adding these numbers up.
-  GPUPS_ASSERT(lists.away.empty());
-  GPUPS_ASSERT(std::accumulate(lists.by_home.begin(), lists.by_home.end(), std::size_t{0}) == positions.size());
   return uploaded;
 }
 
 // Replaces the lists by home by lists by owner. Returns the positions of the rows that this rank owns before the step.
 // arrived: keys of the table that arrive with earlier parts. Queued on the stream.
-Array<std::uint32_t> BatchRouter::make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows,
-                                             std::vector<Key> const& keys, std::set<Key>& arrived) {
+Array<std::uint32_t> BatchRouter::make_lists(PendingBatch& pending, std::size_t p, IntentKeys const& intent,
+                                             std::set<Key>& arrived) {
   auto const ranks = static_cast<std::size_t>(state_.ranks);
   Rank const me = state_.me;
-  HostLists reads(ranks, keys), updates(ranks, keys), arriving(ranks, keys);
+  HostLists reads(ranks), updates(ranks), arriving(ranks);
   std::vector<std::uint32_t> local, placed, owned;
-  [[maybe_unused]] std::size_t kept = 0;  // rows in `owned` and `placed`
+  std::map<std::pair<Rank, Rank>, std::vector<std::uint32_t>> late;  // by owner and home: places in the owner's list
+  [[maybe_unused]] std::size_t kept = 0;                             // rows in `owned` and `placed`
   bool differ = false, any_arrives = false;
+  auto const rows = routed_rows(pending, p, intent);
   for (auto const& row : rows) {
     bool const moves = row.before != row.in_step;
     bool const arrives = moves && row.in_step == me, leaves = moves && row.before == me;
-    bool const arrives_here = arrives && arrived.insert(keys[row.position]).second;
-    if (arrives_here) arriving.add(row.before, row);
+    bool const arrives_here = arrives && arrived.insert(intent.keys[row.position]).second;
+    if (arrives_here) arriving[number(row.before)].push_back(row.position);
     if (leaves || (arrives && !arrives_here)) placed.push_back(row.position);
     if (row.before == me) owned.push_back(row.position);
     if (leaves) ++kept;
-    if (!arrives && row.before != me) reads.add(row.before, row);
-    row.in_step == me ? local.push_back(row.position) : updates.add(row.in_step, row);
+    if (!arrives && row.before != me) {
+      auto& list = reads[number(row.before)];
+      if (pending.is_late) late[{row.before, row.home}].push_back(static_cast<std::uint32_t>(list.size()));
+      list.push_back(row.position);
+    }
+    row.in_step == me ? local.push_back(row.position) : updates[number(row.in_step)].push_back(row.position);
     differ = differ || (moves && !arrives);
     any_arrives = any_arrives || arrives_here;
   }
-  for (auto* const lists : {&reads, &updates, &arriving}) lists->sort_away();
+  auto& part = pending.batch->parts[p];
   part.reads = upload(reads);
   if (differ) part.other_updates = upload(updates);
   if (any_arrives) part.arriving = upload(arriving);
   part.placed = upload_list(placed);
   part.local_positions = upload_list(local);
+  if (pending.is_late) {
+    auto& places_of = pending.late_places[p];
+    for (auto& [from, places] : late) {
+      for (auto& place : places) place += part.reads.first[number(from.first)];
+      places_of[from] = upload_list(places);
+    }
+  }
   // Every row gets a number in one way, and its gradient goes to one rank.
   GPUPS_ASSERT(owned.size() + part.reads.size() + part.arriving.size() + placed.size() - kept == rows.size());
   GPUPS_ASSERT(local.size() + part.updates().size() == rows.size());
@@ -198,15 +186,15 @@ void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
   kernels::HostReads reads(stream);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (!is_rerouted(pending, p)) continue;
-    auto& [by_home, keys] = rerouted[p];
-    reads.add<std::uint32_t>(parts[p].reads.positions.view(), by_home);
+    auto& [positions, keys] = rerouted[p];
+    reads.add<std::uint32_t>(parts[p].reads.positions.view(), positions);
     reads.add<Key>(parts[p].keys, keys);
   }
   reads.wait();
   std::map<std::size_t, Array<std::uint32_t>> owned;
   std::map<TableId, std::set<Key>> arrived;
   for (auto const& [p, intent] : rerouted) {
-    owned[p] = make_lists(parts[p], routed_rows(pending, p, intent), intent.keys, arrived[parts[p].table]);
+    owned[p] = make_lists(pending, p, intent, arrived[parts[p].table]);
   }
   for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
   wait_find_owned(pending, owned, also);

@@ -33,9 +33,9 @@ class BatchRouter {
 
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
-  // The keys of a part and the positions of its intents, which are by home, on the host.
+  // The keys of a part and the positions of its intents, on the host.
   struct IntentKeys {
-    std::vector<std::uint32_t> by_home;
+    std::vector<std::uint32_t> positions;
     std::vector<Key> keys;
   };
   // A row of a part, with its owners.
@@ -44,12 +44,12 @@ class BatchRouter {
     Rank home, before, in_step;
   };
   // Positions in the order of a list, by rank.
-  struct HostLists;
+  using HostLists = std::vector<std::vector<std::uint32_t>>;
   bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
   std::vector<RoutedRow> routed_rows(PendingBatch const& pending, std::size_t part, IntentKeys const& intent) const;
   Array<std::uint32_t> upload_list(std::vector<std::uint32_t> const& positions);
   RankLists upload(HostLists const& lists);
-  Array<std::uint32_t> make_lists(PreparedPart& part, std::vector<RoutedRow> const& rows, std::vector<Key> const& keys,
+  Array<std::uint32_t> make_lists(PendingBatch& pending, std::size_t part, IntentKeys const& intent,
                                   std::set<Key>& arrived);
   void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
                        kernels::HostReads& also);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
@@ -29,6 +30,17 @@ View<Key const> HostKeys::of(View<Key const> keys) const {
   return View<Key const>(copied_).slice(static_cast<std::size_t>(keys.data() - keys_.data()), keys.size());
 }
 
+ReadRows read_rows(PendingBatch const& pending, std::size_t part, Rank from, std::optional<Rank> late_home) {
+  auto const& reads = pending.batch->parts[part].reads;
+  ReadRows const all{.first = reads.first[number(from)], .size = reads.size_of(from)};
+  if (!late_home) return all;
+  auto const of_part = pending.late_places.find(part);
+  if (of_part == pending.late_places.end()) return *late_home == from ? all : ReadRows{};
+  auto const places = of_part->second.find({from, *late_home});
+  if (places == of_part->second.end()) return {};
+  return {.size = places->second.size(), .places = places->second.view()};
+}
+
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank) {
   return std::any_of(batch.parts.begin(), batch.parts.end(),
                      [=](auto const& part) { return (part.*lists).size_of(rank) > 0; });
@@ -51,6 +63,14 @@ Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t 
   Array<Key> keys(stream.device(), positions.size());
   kernels::gather_elements(stream, kernels::GatherElements<Key>{part.keys, positions, keys});
   return keys;
+}
+
+View<std::uint32_t const> take_rows(Stream& stream, View<std::uint32_t const> column, ReadRows const& rows,
+                                    std::deque<Array<std::uint32_t>>& room) {
+  if (rows.places.empty()) return column.slice(rows.first, rows.size);
+  auto const& taken = room.emplace_back(stream.device(), rows.size);
+  kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{column, rows.places, taken});
+  return taken;
 }
 
 namespace {

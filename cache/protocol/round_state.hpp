@@ -3,14 +3,14 @@
 // other ranks read from it.
 //
 // The keys of a batch are sent once, in its intents, to their homes. For each reader, clock and owner, both ends have
-// the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list has
-// its rows by home: first the rows that the home itself owns, then those that are away, each in the ascending order of
-// their keys.
-// Values come from the owners before the step, and gradients go to the owners in it: if rows move in the step, there is
-// a list for each, and one for the rows that move to the reader.
+// the same list of rows, so values and gradients need no keys (docs/decisions/002-positional-exchange.md). A list is in
+// the ascending order of its keys, whichever the homes of its rows. The answers to late fetches are lists for each
+// home. Values come from the owners before the step, and gradients go to the owners in it: if rows move in the step,
+// there is a list for each, and one for the rows that move to the reader.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,12 +33,18 @@ namespace gpups::cache {
 
 using BatchPtr = std::shared_ptr<PreparedBatch::Impl>;
 
+// Rows of a part's PreparedPart::reads: those from `first` on, or those at `places`, if there are any.
+struct ReadRows {
+  std::size_t first = 0, size = 0;
+  View<std::uint32_t const> places{};  // (size)
+};
+
 // The values that an owner has sent for a batch of this rank.
 struct ReceivedValues {
   Rank from{};
   ValueBody body;
-  std::vector<RankLists::ListSlice> rows;  // of each part, in PreparedPart::reads
-  std::vector<std::size_t> sent;           // of these, the rows whose values are in `bytes`
+  std::vector<ReadRows> rows;     // of each part
+  std::vector<std::size_t> sent;  // of these, the rows whose values are in `bytes`
   Array<std::uint8_t> bytes{};
 };
 
@@ -61,6 +67,9 @@ struct PendingBatch {
   std::vector<std::shared_ptr<ReceivedValues>> values{};  // that are not decoded, in the order of their headers
   std::vector<std::shared_ptr<ArrivedRows>> arrived{};    // that are not decoded
   std::size_t fetches{};                                  // late fetches whose values have not arrived
+  // The answers to late fetches come from each owner for each home by themselves. By part with rows that are away from
+  // their homes, and by owner and home: the places of the answer's rows in PreparedPart::reads.
+  std::map<std::size_t, std::map<std::pair<Rank, Rank>, Array<std::uint32_t>>> late_places{};
   // Under bounded staleness: keys of other homes that the samples use without an announcement, less those that are
   // announced only because gradients have waited.
   std::int64_t unannounced = 0;
@@ -165,6 +174,9 @@ struct RoundState {
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
 };
 
+// Returns the rows whose values `from` sends: all, or those of a late fetch, for a home.
+ReadRows read_rows(PendingBatch const& pending, std::size_t part, Rank from, std::optional<Rank> late_home);
+
 // Returns true if the list of `rank` has rows in a part.
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank);
 
@@ -173,6 +185,11 @@ bool has_rows(PendingBatch const& pending);
 
 // Returns the keys at these positions of a part. Queued on `stream`.
 Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions);
+
+// Returns the elements of rows, of a column of PreparedPart::reads. room: for elements that are not one after another.
+// Queued on `stream`.
+View<std::uint32_t const> take_rows(Stream& stream, View<std::uint32_t const> column, ReadRows const& rows,
+                                    std::deque<Array<std::uint32_t>>& room);
 
 // Returns true if homes have announced rows of this kind: they may have forwarded all of them.
 bool has_reads(ReaderBatch const& batch);

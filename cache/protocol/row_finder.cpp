@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -68,6 +69,36 @@ void RowFinder::wait_find(Clock step, kernels::HostReads& also) {
   wait_find_added(also);
 }
 
+// Sorts the lists that have keys of several homes; keys of one home are ascending already. Queued on the stream.
+void RowFinder::merge_pieces(std::map<TableId, std::vector<JoinedKeys const*>> const& by_table) {
+  std::vector<View<Key const>> unsorted;
+  std::vector<View<Key>> places;
+  std::size_t begin = 0, count = 0;
+  for (auto const& [table, lists] : by_table) {
+    for (auto const* const list : lists) {
+      auto const place = keys_.view().slice(std::exchange(begin, begin + list->keys), list->keys);
+      auto const homes =
+          std::count_if(list->pieces.begin(), list->pieces.end(), [](auto keys) { return !keys.empty(); });
+      if (homes < 2) continue;
+      unsorted.push_back(place);
+      places.push_back(place);
+      count += list->keys;
+    }
+  }
+  if (places.empty()) return;
+  Array<Key> const copied(state_.stream.device(), count);
+  Array<std::uint32_t> const positions(state_.stream.device(), count);
+  kernels::concatenate_keys(state_.stream, unsorted, copied);
+  std::vector<kernels::SortedKeys> sorts;
+  std::size_t first = 0;
+  for (auto const& place : places) {
+    std::size_t const n = place.size();
+    sorts.push_back({copied.view().slice(first, n), place, positions.view().slice(first, n)});
+    first += n;
+  }
+  kernels::sort_keys(state_.stream, sorts);
+}
+
 // The lists of a table are found together, so their keys are one after another in memory.
 void RowFinder::wait_find_added(kernels::HostReads& also) {
   auto& stream = state_.stream;
@@ -83,6 +114,7 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
   }
   keys_ = Array<Key>(stream.device(), count);
   kernels::concatenate_keys(stream, all, keys_);
+  merge_pieces(by_table);
   auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
 
   found_.clear();

@@ -2,6 +2,7 @@
 // Finds the rows of other ranks' batches in this rank's shards, just before they are read or updated.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -28,7 +29,8 @@ class RowFinder {
   std::vector<ListPart> wait_find_late(Rank reader, HomeList const& list);
 
  private:
-  // A list of rows to be found: the keys of all homes, for a part of a reader's batch.
+  // A list of rows to be found: the keys of all homes, for a part of a reader's batch. They are joined in ascending
+  // order.
   struct JoinedKeys {
     Rank reader{};
     ListPart* part = nullptr;
@@ -38,6 +40,7 @@ class RowFinder {
   using HomeKeys = std::vector<std::vector<ListKeys> const*>;  // of all homes
   void add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& parts);
   void add_updates(Rank reader, ReaderBatch& batch);
+  void merge_pieces(std::map<TableId, std::vector<JoinedKeys const*>> const& by_table);
   void wait_find_added(kernels::HostReads& also);
 
   RoundState& state_;

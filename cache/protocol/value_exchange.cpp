@@ -172,18 +172,18 @@ void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag,
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
   std::vector<ValueBody::PartRows> rows;
-  std::vector<RankLists::ListSlice> slices;
+  std::vector<ReadRows> listed;
   std::vector<std::size_t> sent_rows;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& slice = slices.emplace_back(parts[p].reads.slice(from, home));
-    if (!sent.empty() && sent[p] > slice.size) {
+    auto const& of_part = listed.emplace_back(read_rows(pending, p, from, home));
+    if (!sent.empty() && sent[p] > of_part.size) {
       state_.throw_peer_error(from, "sent values for other rows than were announced");
     }
-    sent_rows.push_back(sent.empty() ? slice.size : sent[p]);
-    rows.push_back({&state_.table(parts[p].table).options(), slice.size, sent_rows.back()});
+    sent_rows.push_back(sent.empty() ? of_part.size : sent[p]);
+    rows.push_back({&state_.table(parts[p].table).options(), of_part.size, sent_rows.back()});
   }
   auto const values = std::make_shared<ReceivedValues>(
-      ReceivedValues{.from = from, .body = ValueBody(rows), .rows = std::move(slices), .sent = std::move(sent_rows)});
+      ReceivedValues{.from = from, .body = ValueBody(rows), .rows = std::move(listed), .sent = std::move(sent_rows)});
   pending.values.push_back(values);  // mirrors change in the order in which an owner has sent the values
   auto const allocate = [values, device = state_.stream.device()] {
     values->bytes = Array<std::uint8_t>(device, values->body.bytes());
@@ -273,9 +273,10 @@ void ValueExchange::write_replicas(PendingBatch const& pending, DecodedBatch con
   std::vector<kernels::GatherElements<std::uint32_t>> gathers;
   std::vector<kernels::ScatterNumbers> scatters;
   std::vector<kernels::InitRows> inits;
+  std::deque<Array<std::uint32_t>> taken;
   auto const rows_of = [&](ReceivedValues const& values, std::size_t p) {
     GPUPS_ASSERT(parts[p].replicas.size() == parts[p].reads.size());  // replicas have numbers before they get values
-    return parts[p].replicas.view().slice(values.rows[p].first, values.rows[p].size);
+    return take_rows(stream, parts[p].replicas, values.rows[p], taken);
   };
   auto const scatter = [&](ReceivedValues const& values, std::size_t p, View<std::uint32_t const> to) {
     auto& shard = state_.table(parts[p].table);
@@ -356,15 +357,16 @@ void ValueExchange::wait_decode_changes(PreparedBatch::Impl const& batch, Receiv
   auto& stream = state_.stream;
   auto& part = batch.parts[p];
   auto& shard = state_.table(part.table);
-  auto const [first, rows] = values.rows[p];
+  std::size_t const rows = values.rows[p].size;
+  std::deque<Array<std::uint32_t>> taken;
   auto const section = values.bytes.view().slice(values.body.section_first(p), values.body.section_size(p));
-  auto const keys = keys_at(stream, part, part.reads.positions.view().slice(first, rows));
+  auto const keys = keys_at(stream, part, take_rows(stream, part.reads.positions, values.rows[p], taken));
   Matrix<float> const decoded(stream.device(), rows, shard.dim());
   if (!mirror_of(received_mirrors_, values.from, part.table)
            .wait_read(stream, batch.clock, keys, section, values.sent[p], decoded)) {
     state_.throw_peer_error(values.from, "sent values of a different number of rows than its message says");
   }
-  shard.set_replicas(stream, part.replicas.view().slice(first, rows), decoded);
+  shard.set_replicas(stream, take_rows(stream, part.replicas, values.rows[p], taken), decoded);
 }
 
 void ValueExchange::wait_drop(TableId table, View<Key const> keys) {
