@@ -9,9 +9,9 @@
 namespace gpups::kernels {
 namespace {
 
-// Radix sort by value - least, which has `bits` bits.
+// Radix sort by value - least, which has `bits` bits, by digits of kDigitBits bits.
+template <int kDigitBits>
 void sort_by_digits(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& spare, std::uint64_t least, int bits) {
-  constexpr int kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
   spare.resize(indexed.size());
   for (int shift = 0; shift < bits; shift += kDigitBits) {
@@ -27,7 +27,8 @@ void sort_by_digits(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& s
 }  // namespace
 
 void sort_by_value(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& spare) {
-  constexpr std::size_t kFew = 512;  // below this size, a sort by comparisons is faster
+  constexpr std::size_t kFew = 64;     // below this size, a sort by comparisons is faster
+  constexpr std::size_t kSome = 4096;  // below this size, short digits, with few counters, are faster
   auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
   if (indexed.size() < kFew) return std::stable_sort(indexed.begin(), indexed.end(), less);
   std::uint64_t least = indexed[0].value, most = least, before = least;
@@ -38,7 +39,10 @@ void sort_by_value(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& sp
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  if (!ascending) sort_by_digits(indexed, spare, least, static_cast<int>(std::bit_width(most - least)));
+  if (ascending) return;
+  int const bits = static_cast<int>(std::bit_width(most - least));
+  indexed.size() < kSome ? sort_by_digits<8>(indexed, spare, least, bits)
+                         : sort_by_digits<11>(indexed, spare, least, bits);
 }
 
 }  // namespace gpups::kernels

@@ -11,7 +11,7 @@
 #include <deque>
 #include <vector>
 
-#include "bench/rank_stats.hpp"
+#include "bench/rows/rank_stats.hpp"
 #include "gpups/gpups.hpp"
 #include "tests/support/inputs.hpp"
 #include "trainer/base/random.hpp"

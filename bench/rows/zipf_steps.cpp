@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/rank_stats.hpp"
+#include "bench/rows/rank_stats.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
