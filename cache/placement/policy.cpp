@@ -67,15 +67,15 @@ class CheapestOwner {
  private:
   struct Candidate {
     RowUser user;
-    double sent = 0;  // from a step on, if the rank owns the row in it, with the cheapest later owners
+    std::int64_t sent = 0;  // from a step on, if the rank owns the row in it, with the cheapest later owners
   };
 
   // The same for the owner and one other rank, which uses the row now. The difference of their costs decides, so this
   // needs no array of costs.
   Rank cheaper_of_two(std::uint32_t steps) const {
     RowUser const &owner = candidates_[0].user, &other = candidates_[1].user;
-    double const use = bytes_.read + bytes_.update;
-    double more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
+    std::int64_t const use = bytes_.read + bytes_.update;
+    std::int64_t more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
     for (std::uint32_t left = steps; left != 0;) {
       int const step = std::bit_width(left) - 1;
       left &= ~(1U << step);
@@ -87,7 +87,7 @@ class CheapestOwner {
 
   // Puts a step before the later ones.
   void add_step(int step) {
-    double least = candidates_[0].sent;
+    std::int64_t least = candidates_[0].sent;
     int users = 0;
     for (auto const& one : candidates_) {
       least = std::min(least, one.sent);
@@ -102,7 +102,7 @@ class CheapestOwner {
   // Returns the owner so far, or the cheapest rank that uses the row in the step that is decided.
   Rank cheapest(Key key) const {
     Rank best = candidates_[0].user.rank;
-    double least = candidates_[0].sent - bytes_.move;
+    std::int64_t least = candidates_[0].sent - bytes_.move;
     bool moves = false;
     for (auto const& one : std::span(candidates_).subspan(1)) {
       bool const is_less = one.sent < least || (one.sent == least && moves && comes_first(key, one.user.rank, best));
@@ -171,11 +171,11 @@ char const* name_of(PlacementReason reason) {
 namespace gpups::cache {
 
 RowBytes row_bytes(TableOptions const& table) {
-  auto const value = static_cast<double>(table.dim * kernels::bytes_of_number(table.value_type));
-  auto const state = static_cast<double>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
+  auto const value = static_cast<std::int64_t>(table.dim * kernels::bytes_of_number(table.value_type));
+  auto const state = static_cast<std::int64_t>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
   return {.read = value,
-          .update = static_cast<double>(table.dim * sizeof(float)),
-          .move = value + state + kernels::kLifecycleWords * sizeof(std::uint32_t)};
+          .update = static_cast<std::int64_t>(table.dim * sizeof(float)),
+          .move = value + state + static_cast<std::int64_t>(kernels::kLifecycleWords * sizeof(std::uint32_t))};
 }
 
 std::vector<Rank> choose_owners(PlacementPolicy policy, UsedRows const& rows) {

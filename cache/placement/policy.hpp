@@ -27,9 +27,9 @@ struct RowUser {
 
 // The bytes that ranks send for a row of a table.
 struct RowBytes {
-  double read = 0;    // its value, to a rank that uses it in a step
-  double update = 0;  // a gradient, to its owner
-  double move = 0;    // the row with its optimizer state, to a new owner
+  std::int64_t read = 0;    // its value, to a rank that uses it in a step
+  std::int64_t update = 0;  // a gradient, to its owner
+  std::int64_t move = 0;    // the row with its optimizer state, to a new owner
 };
 
 // Returns the bytes for rows of a table, without the headers of messages.

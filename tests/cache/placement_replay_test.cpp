@@ -64,7 +64,7 @@ Counted trained(PlacementPolicy policy) {
 }
 
 Counted replayed(PlacementPolicy policy) {
-  constexpr double kValue = kDim * sizeof(float);
+  constexpr std::int64_t kValue = kDim * sizeof(float);
   PlacementReplay replay({.policy = policy,
                           .ranks = kRanks,
                           .lookahead = kLookahead,

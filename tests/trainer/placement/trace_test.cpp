@@ -29,9 +29,9 @@ ReplayedTotals replayed(PlacementTrace const& trace, PlacementPolicy policy) {
   auto const& about = trace.description;
   cache::PlacementReplay::ReplayOptions options{.policy = policy, .ranks = about.ranks, .lookahead = about.lookahead};
   for (auto const& table : about.tables) {
-    auto const value = static_cast<double>(table.dim * sizeof(float));
-    auto const state = static_cast<double>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
-    double const lifecycle = kernels::kLifecycleWords * sizeof(std::uint32_t);
+    auto const value = static_cast<std::int64_t>(table.dim * sizeof(float));
+    auto const state = static_cast<std::int64_t>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
+    std::int64_t const lifecycle = kernels::kLifecycleWords * sizeof(std::uint32_t);
     options.tables.push_back({{.read = value, .update = value, .move = value + state + lifecycle}});
   }
   cache::PlacementReplay replay(options);
