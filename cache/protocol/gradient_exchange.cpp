@@ -132,12 +132,12 @@ void GradientExchange::check(Rank from, std::vector<GradientBytes> const& sizes)
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = list.updates[p];
     auto const& table = state_.table(part.table);
-    std::size_t const counted = table.counts_occurrences() ? part.keys : 0;
-    ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
+    std::size_t const counted = table.counts_occurrences() ? part.count : 0;
+    ReceivedSums const sums{.count = part.count, .dim = table.dim()};
     ReceivedSums const occurrences{.count = rows_of_counts(counted), .dim = kCountsPerRow};
-    bool const enabled = table.options().gradient_compression.enabled() && part.keys > 0;
+    bool const enabled = table.options().gradient_compression.enabled() && part.count > 0;
     bool const may_be =
-        enabled ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent_rows, part.keys)
+        enabled ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent_rows, part.count)
                 : sums.is_valid_size(sizes[p].sums);
     if (!may_be || !occurrences.is_valid_size(sizes[p].occurrences)) {
       state_.throw_peer_error(from, "sent gradients whose size is impossible for the rows of its batch");
@@ -149,13 +149,13 @@ template <class F>
 void GradientExchange::each_section(ReaderBatch& list, std::vector<GradientBytes> const& sizes, F f) {
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto& part = list.updates[p];
-    if (part.keys == 0) continue;
+    if (part.count == 0) continue;
     auto const& table = state_.table(part.table);
     if (!table.options().gradient_compression.enabled()) {
-      f(part.sums.emplace(ReceivedSums{.count = part.keys, .dim = table.dim()}), sizes[p].sums);
+      f(part.sums.emplace(ReceivedSums{.count = part.count, .dim = table.dim()}), sizes[p].sums);
     }
     if (!table.counts_occurrences()) continue;
-    f(part.occurrences.emplace(ReceivedSums{.count = rows_of_counts(part.keys), .dim = kCountsPerRow}),
+    f(part.occurrences.emplace(ReceivedSums{.count = rows_of_counts(part.count), .dim = kCountsPerRow}),
       sizes[p].occurrences);
   }
 }
@@ -164,7 +164,7 @@ std::size_t GradientExchange::transfers(Rank from, std::vector<GradientBytes> co
   std::size_t transfers = sizes.empty() ? 0 : 1;  // the body
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = state_.reader_batches.at({from, state_.round.clock()}).updates[p];
-    if (part.keys > 0 && state_.table(part.table).options().gradient_compression.enabled()) ++transfers;
+    if (part.count > 0 && state_.table(part.table).options().gradient_compression.enabled()) ++transfers;
   }
   return transfers;
 }
@@ -175,7 +175,7 @@ void GradientExchange::receive(Rank from, std::vector<GradientBytes> const& size
   GPUPS_ASSERT(list.updates.size() == sizes.size());  // check() has joined the lists, and compared their number
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto& part = list.updates[p];
-    if (part.keys == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
+    if (part.count == 0 || !state_.table(part.table).options().gradient_compression.enabled()) continue;
     receive_compressed(from, part, tag(Section::kGradients, state_.step(), p), sizes[p], taken);
   }
   receive_body(from, sizes, taken);
@@ -309,7 +309,7 @@ void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
     if (id.second != state_.round.applied()) continue;
     for (auto& part : list.updates) {
       if (part.table != table) continue;
-      GPUPS_ASSERT(part.ids.size() == part.keys);  // RowFinder has found the rows of the list that check() has counted
+      GPUPS_ASSERT(part.ids.size() == part.count);  // RowFinder has found the rows of the list that check() has counted
       if (part.compressed != nullptr) lists.push_back(wait_decode(id.first, part));
       if (!part.sums) continue;
       lists.push_back({.ids = part.ids, .sums = {}, .received = &*part.sums, .counts = part.counts.view().flat()});

@@ -69,27 +69,29 @@ PreparedBatch::Impl& LeasedBatches::join_rows(Clock clock) {
   return whole;
 }
 
-void LeasedBatches::pin_leaving(Clock clock) {
+void LeasedBatches::wait_pin_leaving(Clock clock) {
   auto& stream = state_.stream;
+  struct LeavingRows {
+    ListPart const* part;
+    std::vector<Key> keys;
+  };
+  std::deque<LeavingRows> leaving;
+  kernels::HostReads reads(stream);
+  for (auto const& [id, batch] : state_.reader_batches) {
+    if (id.second != clock || batch.is_late) continue;
+    for (auto const& part : batch.moves) reads.add<Key>(part.keys, leaving.emplace_back(LeavingRows{&part, {}}).keys);
+  }
+  reads.wait();
   std::vector<Array<std::uint32_t>> memory;
   std::vector<kernels::GatherElements<std::uint32_t>> gathers;
   std::vector<TableShard::Pin> pins;
-  for (auto& [id, batch] : state_.reader_batches) {
-    if (id.second != clock || batch.is_late) continue;
-    for (std::size_t p = 0; p < batch.moves.size(); ++p) {
-      auto const& [table, ids, ids_memory, key_list] = batch.moves[p];
-      std::vector<Key> keys;  // in the order of the row numbers
-      for (auto const& [home, list] : batch.homes) {
-        if (list.moves.empty()) continue;
-        keys.insert(keys.end(), list.moves[p].keys.begin(), list.moves[p].keys.end());
-      }
-      auto const leased = leases(table).leased_at(View<Key const>(keys), clock);
-      if (leased.empty()) continue;
-      View<std::uint32_t const> const places = memory.emplace_back(to_device(stream, leased));
-      auto const& pinned = memory.emplace_back(stream.device(), leased.size());
-      gathers.push_back({ids, places, pinned});
-      pins.push_back({&state_.table(table), pinned});
-    }
+  for (auto const& [part, keys] : leaving) {
+    auto const leased = leases(part->table).leased_at(View<Key const>(keys), clock);
+    if (leased.empty()) continue;
+    View<std::uint32_t const> const places = memory.emplace_back(to_device(stream, leased));
+    auto const& pinned = memory.emplace_back(stream.device(), leased.size());
+    gathers.push_back({part->ids, places, pinned});
+    pins.push_back({&state_.table(part->table), pinned});
   }
   if (pins.empty()) return;
   kernels::gather_elements(stream, gathers);

@@ -34,9 +34,9 @@ class LeasedBatches {
   PreparedBatch::Impl& join_rows(Clock clock);
   // Returns the announced batch, with its sums and those that have waited. Sets `error` if a sum is too large.
   BatchPtr wait_join_sums(PreparedBatch::Impl const& whole, std::string& error);
-  // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them. Queued on
-  // the stream.
-  void pin_leaving(Clock clock);
+  // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them. Waits if
+  // rows leave.
+  void wait_pin_leaving(Clock clock);
   // Adds the gradients of leased uses of rows that this rank owns in the step to `lists`: they need not wait. The
   // arrays are valid until the end of the step.
   void append_owned(Clock clock, TableId table, std::vector<RowSums>& lists);

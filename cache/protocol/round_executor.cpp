@@ -211,7 +211,7 @@ void RoundExecutor::send_refresh_phase() {
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
   values_.wait_pack(next);
   moves_.pack(next);  // after the values: the rows become replicas of this rank
-  if (state_.staleness > 0) leased_.pin_leaving(next);
+  if (state_.staleness > 0) leased_.wait_pin_leaving(next);
   plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();

@@ -99,7 +99,7 @@ void join_updates(ReaderBatch& batch) {
     batch.updates.resize(parts.size());
     for (std::size_t p = 0; p < parts.size(); ++p) {
       batch.updates[p].table = parts[p].table;
-      batch.updates[p].keys += parts[p].keys.size();
+      batch.updates[p].count += parts[p].keys.size();
     }
   }
 }

@@ -89,17 +89,18 @@ class HostKeys {
   std::vector<Key> copied_;
 };
 
-// The rows of one table in a list. Their numbers are found by RowFinder.
+// The rows of one table in a list, in its order. Their numbers are found by RowFinder.
 struct ListPart {
   TableId table{};
   View<std::uint32_t const> ids{};
+  View<Key const> keys{};
   std::shared_ptr<Array<std::uint32_t>> ids_memory{};  // which lists share
-  std::shared_ptr<Array<Key>> key_list{};              // the keys, for tables with refresh compression
+  std::shared_ptr<Array<Key>> keys_memory{};           // the same
 };
 
 // The rows of a list that a reader sends gradients for, and these gradients.
 struct UpdatedPart : ListPart {
-  std::size_t keys = 0;
+  std::size_t count = 0;  // of the rows
   std::optional<ReceivedSums> sums{}, occurrences{};
   Matrix<std::int64_t> counts{};  // decoded occurrences
   // For tables with gradient compression:

@@ -37,7 +37,7 @@ void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
     if (is_found) {
       // The step before has found them, and the lists have not changed since.
       GPUPS_ASSERT(batch.reads.size() == batch.updates.size());
-      GPUPS_ASSERT(batch.reads[p].table == part.table && batch.reads[p].ids.size() == batch.updates[p].keys);
+      GPUPS_ASSERT(batch.reads[p].table == part.table && batch.reads[p].ids.size() == batch.updates[p].count);
       part = batch.reads[p];
       continue;
     }
@@ -76,7 +76,7 @@ void RowFinder::merge_pieces(std::map<TableId, std::vector<JoinedKeys const*>> c
   std::size_t begin = 0, count = 0;
   for (auto const& [table, lists] : by_table) {
     for (auto const* const list : lists) {
-      auto const place = keys_.view().slice(std::exchange(begin, begin + list->keys), list->keys);
+      auto const place = keys_->view().slice(std::exchange(begin, begin + list->keys), list->keys);
       auto const homes =
           std::count_if(list->pieces.begin(), list->pieces.end(), [](auto keys) { return !keys.empty(); });
       if (homes < 2) continue;
@@ -112,8 +112,8 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
   for (auto const& [table, lists] : by_table) {
     for (auto const* const list : lists) all.insert(all.end(), list->pieces.begin(), list->pieces.end());
   }
-  keys_ = Array<Key>(stream.device(), count);
-  kernels::concatenate_keys(stream, all, keys_);
+  keys_ = std::make_shared<Array<Key>>(stream.device(), count);
+  kernels::concatenate_keys(stream, all, *keys_);
   merge_pieces(by_table);
   auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
 
@@ -128,14 +128,12 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
     for (auto const* const list : lists) {
       list->part->ids = ids->view().slice(begin + size, list->keys);
       list->part->ids_memory = ids;
-      if (shard.sends_deltas()) {
-        list->part->key_list = std::make_shared<Array<Key>>(stream.device(), list->keys);
-        copy<Key>(stream, *list->part->key_list, keys_.view().slice(begin + size, list->keys));
-      }
+      list->part->keys = keys_->view().slice(begin + size, list->keys);
+      list->part->keys_memory = keys_;
       ends.push_back(size += list->keys);
       readers.push_back(list->reader);
     }
-    found_.push_back({{&shard, keys_.view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
+    found_.push_back({{&shard, keys_->view().slice(begin, size), ids->view().slice(begin, size)}, std::move(ends)});
     begin += size;
   }
   GPUPS_ASSERT(begin == count);  // each list has its numbers

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -46,7 +47,7 @@ class RowFinder {
   RoundState& state_;
   std::vector<JoinedKeys> added_;
   std::vector<TableShard::ShardLists> found_;
-  Array<Key> keys_;                         // of found_
+  std::shared_ptr<Array<Key>> keys_;        // of found_
   std::vector<std::vector<Rank>> readers_;  // by table in found_: of each list
   Array<std::uint32_t> repeated_there_;
   std::vector<std::uint32_t> repeated_;

@@ -80,12 +80,12 @@ ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& 
     auto& shard = state_.table(part.table);
     std::size_t const n = part.ids.size();
     std::size_t sent = n;
-    GPUPS_ASSERT(shard.sends_deltas() ? part.key_list->size() == n : rows.ids[p].size() == n);
+    GPUPS_ASSERT(shard.sends_deltas() ? part.keys.size() == n : rows.ids[p].size() == n);
     if (shard.sends_deltas() && n > 0) {
       Matrix<float> const values(stream.device(), n, shard.dim());
       shard.gather(stream, part.ids, values);
       changes[p] = mirror_of(sent_mirrors_, to.first, part.table)
-                       .wait_send(stream, to.second, *part.key_list, values, residuals_.resends_all_values());
+                       .wait_send(stream, to.second, part.keys, values, residuals_.resends_all_values());
       sent = changes[p].sent;
     }
     all.push_back({&shard.options(), n, sent});
