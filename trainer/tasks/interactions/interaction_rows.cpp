@@ -99,7 +99,9 @@ void require_lists(std::span<TableRow const> rows, std::string_view path) {
                 "{} has a number after each item, as in '{}' (it would become an item): write a line for each user and "
                 "item, or the items alone",
                 path, fmt::join(rows.front(), " "));
-  GPUPS_REQUIRE(!is_table(rows),
+  // The first row may be a heading that no setting names.
+  bool const is_below_heading = rows.size() > kFewRows && is_table(rows.subspan(1));
+  GPUPS_REQUIRE(!is_table(rows) && !is_below_heading,
                 "{} has lines of {} fields (if a line is a user, an item and other columns, these would become items): "
                 "set data.columns to [\"1\", \"2\"] for a user and an item, or to [\"1\", \"2-\"] for a user and items",
                 path, std::max_element(rows.begin(), rows.end(), [](auto const& a, auto const& b) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 
 #include "trainer/base/finite_number.hpp"
 
@@ -86,6 +87,22 @@ void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, 
                   "neighbours, write a "
                   "line for each edge; if other columns have the nodes, data.columns = [\"2\", \"3\"] names them",
                   named, lines, path, shown));
+}
+
+void say_weights_that_count(std::span<std::vector<std::string> const> rows, std::string_view path,
+                            std::vector<std::string>& notices) {
+  constexpr std::size_t kLinesMin = 5;
+  std::optional<double> last;
+  for (auto const& row : rows) {
+    auto const weight = row.size() == 3 ? finite_number(row[2]) : std::nullopt;
+    if (!weight || (last && *weight != *last + 1)) return;
+    last = weight;
+  }
+  if (rows.size() < kLinesMin) return;
+  notices.push_back(
+      fmt::format("the weights of {} count its lines: if they are numbers of edges, set data.columns to "
+                  "[\"1\", \"2\"], so that all edges have the same weight",
+                  path));
 }
 
 }  // namespace gpups::trainer

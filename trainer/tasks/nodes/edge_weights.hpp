@@ -17,4 +17,8 @@ namespace gpups::trainer {
 void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, Dictionary const& nodes,
                                 std::string_view path, std::vector<std::string>& notices);
 
+// Adds a notice if the weights of a file's first rows count its lines: they may be numbers of edges.
+void say_weights_that_count(std::span<std::vector<std::string> const> rows, std::string_view path,
+                            std::vector<std::string>& notices);
+
 }  // namespace gpups::trainer

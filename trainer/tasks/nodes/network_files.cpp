@@ -101,6 +101,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
     reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
     if (config.table.columns.empty() && !reader.layout().heading) {
       say_weights_that_are_nodes(reader.first_rows(), nodes, path.string(), notices);
+      say_weights_that_count(reader.first_rows(), path.string(), notices);
     }
   }
   GPUPS_REQUIRE(!read.edges.empty() || read.unknown + read.loops > 0,

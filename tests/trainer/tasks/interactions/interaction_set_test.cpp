@@ -79,6 +79,14 @@ TEST_F(InteractionSetTest, RejectsTablesWithoutColumns) {
   EXPECT_EQ(read_interactions(config()).train.size(), 20U);
 }
 
+// A heading that is not known is no row of a user and items.
+TEST_F(InteractionSetTest, RejectsTablesBelowAnUnknownHeading) {
+  std::string text = "OrderNo,Sku,Qty,Client,Land\n";
+  for (int i = 0; i < 30; ++i) text += fmt::format("{},sku{},{},{},UK\n", i, i * 7 % 11, 1 + i % 4, i % 5);
+  folder_.write("train.txt", text);
+  expect_error([&] { read_interactions(config()); }, {"has lines of 5 fields", "would become items"});
+}
+
 TEST_F(InteractionSetTest, RejectsTablesOfFewRows) {
   for (char const* text : {"u1 i1 2021-03-01\nu2 i2 2021-03-02\nu3 i1 2021-03-03\n",
                            "u1|i1|True\nu2|i2|False\nu3|i1|True\n", "u1 i1 5/5\nu2 i2 3/5\nu3 i1 5/5\n"}) {

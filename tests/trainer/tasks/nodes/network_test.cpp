@@ -142,6 +142,17 @@ TEST_F(NetworkTest, SaysThatWeightsAreNodes) {
   EXPECT_THAT(notices_, testing::Each(testing::Not(testing::HasSubstr("are names of nodes"))));
 }
 
+TEST_F(NetworkTest, SaysThatWeightsCountLines) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  (void)read("a b 7\nb c 8\nc d 9\nd e 10\ne a 11\n");
+  EXPECT_THAT(notices_, Contains(HasSubstr("count its lines")));
+  for (char const* const other : {"a b 7\nb c 8\nc d 9\nd e 11\ne a 12\n", "a b 1\nb c 2\n",
+                                  "from,to,weight\na,b,1\nb,c,2\nc,d,3\nd,e,4\ne,a,5\n"}) {
+    (void)read(other);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("count its lines")))) << other;
+  }
+}
+
 // Numbers of some lines are no names: those of nodes that are the third in each of their lines.
 TEST_F(NetworkTest, SaysThatManyWeightsAreNodes) {
   using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
