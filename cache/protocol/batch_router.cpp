@@ -175,7 +175,7 @@ Array<std::uint32_t> BatchRouter::upload_list(std::vector<std::uint32_t> const& 
   return uploaded;
 }
 
-void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
+void BatchRouter::wait_route(PendingBatch& pending) {
   auto& stream = state_.stream;
   auto& parts = pending.batch->parts;
   GPUPS_ASSERT(!pending.routed && !pending.placed);  // the lists by home are replaced once
@@ -197,14 +197,14 @@ void BatchRouter::wait_route(PendingBatch& pending, kernels::HostReads& also) {
     owned[p] = make_lists(pending, p, intent, arrived[parts[p].table]);
   }
   for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
-  wait_find_owned(pending, owned, also);
+  wait_find_owned(pending, owned);
   pending.routes.clear();
   pending.routed = true;
 }
 
 // Finds the rows that this rank owns before the step. owned: their positions in the parts that are rerouted.
-void BatchRouter::wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
-                                  kernels::HostReads& also) {
+void BatchRouter::wait_find_owned(PendingBatch const& pending,
+                                  std::map<std::size_t, Array<std::uint32_t>> const& owned) {
   auto& stream = state_.stream;
   std::vector<Array<Key>> keys;
   std::vector<Array<std::uint32_t>> ids;
@@ -226,7 +226,8 @@ void BatchRouter::wait_find_owned(PendingBatch const& pending, std::map<std::siz
     local.push_back({&shard, own, rows});
   }
   kernels::gather_elements(stream, gathers);
-  TableShard::wait_resolve(stream, local, also);
+  kernels::HostReads none(stream);
+  TableShard::wait_resolve(stream, local, none);
   kernels::scatter_elements(stream, scatters);
 }
 

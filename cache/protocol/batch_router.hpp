@@ -24,12 +24,7 @@ class BatchRouter {
   void receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then);
 
   // Makes the lists of a batch, when its homes have sent their routes, and finds the rows that this rank owns.
-  // also: see TableShard::wait_resolve().
-  void wait_route(PendingBatch& pending, kernels::HostReads& also);
-  void wait_route(PendingBatch& pending) {
-    kernels::HostReads none(state_.stream);
-    wait_route(pending, none);
-  }
+  void wait_route(PendingBatch& pending);
 
  private:
   void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
@@ -51,8 +46,7 @@ class BatchRouter {
   RankLists upload(HostLists const& lists);
   Array<std::uint32_t> make_lists(PendingBatch& pending, std::size_t part, IntentKeys const& intent,
                                   std::set<Key>& arrived);
-  void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned,
-                       kernels::HostReads& also);
+  void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned);
 
   RoundState& state_;
 };
