@@ -144,7 +144,7 @@ bool hides_blanks(Division const& best, Division const& by_blanks) {
     names.insert(row.begin(), row.end());
     later.insert(later.end(), row.begin() + 1, row.end());
   }
-  return !find_list(later, names, best.separator.text.front()).empty();
+  return !find_list(later, names, best.separator.text).empty();
 }
 
 // Throws Error if another separator than that of the best division may be meant too: "user:item,item".

@@ -140,11 +140,15 @@ void SizeRow::say(std::string_view path, std::uint64_t lines, std::vector<std::s
   if (!may_be_ || sizes_.empty() || lines <= kBelowMin) return;
   std::uint64_t const below = lines - 1;
   bool const counts_lists = kind_.takes_rest && longer_ && sizes_.front() == below;
-  if ((sizes_.back() != below && !counts_lists) || (!within_ && below <= kOthersMin)) return;
+  bool const counts_lines = (sizes_.back() == below || counts_lists) && (within_ || below > kOthersMin);
+  // No other edge has a number above the first one, and the second one is larger than the next that a node would have.
+  bool const is_apart = kind_.is_square && sizes_.size() == 2 && within_ && sizes_[1] > sizes_[0] + 1;
+  if (!counts_lines && (!is_apart || below <= kOthersMin)) return;
   notices.push_back(
-      fmt::format("the first line of {}, '{}', has the number of the lines below it (it may be the sizes of the data, "
-                  "and is read as data). data.heading = \"yes\" skips it, and \"no\" reads it without this notice",
-                  path, fmt::join(sizes_, " ")));
+      fmt::format("the first line of {}, '{}', has {} (it may be the sizes of the data, and is read as data). "
+                  "data.heading = \"yes\" skips it, and \"no\" reads it without this notice",
+                  path, fmt::join(sizes_, " "),
+                  counts_lines ? "the number of the lines below it" : "numbers that none below exceeds"));
 }
 
 UsualHeading::UsualHeading(TableKind const& kind) {

@@ -47,7 +47,8 @@ class FirstRow {
 };
 
 // Finds out whether the first row of a file may be its sizes, such as the numbers of rows, columns and samples: the
-// last is that of the lines below it. Takes a few comparisons for each row if the first one has whole numbers only.
+// last is that of the lines below it, or two numbers above edges are not exceeded. Takes a few comparisons
+// for each row if the first one has whole numbers only.
 class SizeRow {
  public:
   explicit SizeRow(TableKind const& kind) : kind_(kind) {}

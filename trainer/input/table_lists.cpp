@@ -16,12 +16,12 @@ constexpr std::size_t kLeastShare = 5;  // one of so many fields is no exception
 
 // Calls add(part) for the parts of a text between separators, without blanks around them.
 template <class Add>
-void for_parts(std::string_view text, char separator, Add add) {
+void for_parts(std::string_view text, std::string_view separator, Add add) {
   while (true) {
     std::size_t const end = text.find(separator);
     add(trim_blanks(text.substr(0, end)));
     if (end == text.npos) return;
-    text.remove_prefix(end + 1);
+    text.remove_prefix(end + separator.size());
   }
 }
 
@@ -35,7 +35,7 @@ bool is_id(std::string_view name) {
 }  // namespace
 
 std::string_view find_list(std::span<std::string_view const> fields, std::set<std::string_view> const& names,
-                           char separator) {
+                           std::string_view separator) {
   std::size_t several = 0, like_lists = 0;
   std::string_view shown;
   for (std::string_view const field : fields) {
@@ -68,7 +68,7 @@ void require_no_lists(std::span<TableRow const> rows, Separator const& separator
     }
   }
   for (auto const& column : columns) {
-    for (char const inner : {' ', ',', ';', '|'}) {
+    for (std::string_view const inner : {" ", ",", ";", "|", " / "}) {
       std::string_view const list = find_list(column, names, inner);
       GPUPS_REQUIRE(list.empty(),
                     "{} is {} and has names such as '{}' (it may be a list, and would be one name): write a line for "

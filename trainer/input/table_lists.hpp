@@ -13,7 +13,7 @@ namespace gpups::trainer {
 // Returns the first field that may be a list, or nothing. Most fields with `separator` within have parts that are
 // numbers or letters and digits, or parts that are all in `names`; and so many fields have it that it is no exception.
 std::string_view find_list(std::span<std::string_view const> fields, std::set<std::string_view> const& names,
-                           char separator);
+                           std::string_view separator);
 
 // Throws Error if the names of a column may be lists between another separator: "a,b c d". rows: of data. path: for
 // messages.

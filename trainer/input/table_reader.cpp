@@ -10,6 +10,23 @@
 #include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
+namespace {
+
+// Throws Error if a text is a bipartite network of KONECT: each side has the numbers from 1 on.
+void require_no_sides(std::string_view text, std::string_view path) {
+  std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  if (!line.starts_with('%')) return;
+  line.remove_prefix(1);
+  std::vector<std::string_view> words;
+  split_at_blanks(line, words);
+  GPUPS_REQUIRE(words.empty() || words.front() != "bip",
+                "{} is a bipartite network of KONECT (a node of the left and one of the right with the same number "
+                "would be one node): write names that differ, without the first line, for example with awk "
+                "'!/^%/ {{print $1, \"r\" $2, $3}}', or read the file as ratings or interactions",
+                path);
+}
+
+}  // namespace
 
 TableReader::TableReader(std::filesystem::path const& path, TableSettings const& settings, TableKind const& kind)
     : settings_(settings), kind_(kind), lines_of_file_(path), first_row_(kind), size_row_(kind), usual_heading_(kind) {
@@ -21,6 +38,7 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
     begin_matrix();
     return;
   }
+  if (kind.is_square) require_no_sides(text, lines_of_file_.path());
   constexpr std::size_t kBannerWithin = 256;
   GPUPS_REQUIRE(text.substr(0, kBannerWithin).find("MatrixMarket") == text.npos,
                 "{} has a banner of the Matrix Market format, but does not begin with '%%MatrixMarket' (its size line "
@@ -83,19 +101,25 @@ bool is_decoration(std::string_view line) {
   return line.find("---") != line.npos && line.find_first_not_of("-+|: \t") == line.npos;
 }
 
-// Returns a notice if names of the first rows are in quotes, which are part of them.
-std::string quoted_names(std::vector<std::vector<std::string>> const& rows) {
-  std::uint64_t found = 0;
-  std::string const* shown = nullptr;
+// Returns a notice if names of the first rows are in quotes, which are part of them: in double ones, or all of them in
+// single ones.
+std::string quoted_names(std::vector<std::vector<std::string>> const& rows, bool reads_double) {
+  std::vector<std::string const*> in_double, in_single;
+  std::size_t names = 0;
   for (auto const& row : rows) {
     for (std::string const& name : row) {
-      if (name.size() < 3 || !name.starts_with('"') || !name.ends_with('"')) continue;
-      if (found++ == 0) shown = &name;
+      if (name.empty() || is_number(name)) continue;
+      ++names;
+      if (name.size() < 3 || name.front() != name.back()) continue;
+      if (name.front() == '"' && !reads_double) in_double.push_back(&name);
+      if (name.front() == '\'') in_single.push_back(&name);
     }
   }
-  if (found == 0) return {};
+  if (in_single.size() < names) in_single.clear();
+  auto const& found = in_double.empty() ? in_single : in_double;
+  if (found.empty()) return {};
   return fmt::format("{} of the first lines in quotes, such as {}: the quotes are part of the names",
-                     with_count(found, "name"), *shown);
+                     with_count(found.size(), "name"), *found.front());
 }
 
 }  // namespace
@@ -200,7 +224,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   if (!layout_.notice.empty()) notices.push_back(fmt::format("{} {}", path, layout_.notice));
   if (!layout_.contradiction.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.contradiction));
-  if (std::string const quoted = layout_.quotes ? "" : quoted_names(first_rows_); !quoted.empty()) {
+  if (std::string const quoted = quoted_names(first_rows_, layout_.quotes); !quoted.empty()) {
     notices.push_back(fmt::format("{} has {}", path, quoted));
   }
   first_row_.say(path, notices);

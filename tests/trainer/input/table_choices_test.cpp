@@ -96,6 +96,8 @@ TEST_F(TableChoicesTest, RejectsListsInAField) {
         "user_id\tmovie_id\n1\t10|11\n2\t12\n", "1, 7 18 17 4\n2, 7 18\n3, 17\n", "1,7 18,17\n2,7 18\n3,17\n"}) {
     reject(lists, kLists, {"it may be a list, and would be one name"});
   }
+  reject("user,item\nann,eggs / figs / salt\nbob,figs\ncid,eggs / salt\ndan,salt\neve,eggs\n", kLists,
+         {"such as 'eggs / figs / salt'"});
   reject("0 r 4,8\n4 r 0,8\n8 r 0,4\n", kTriples, {"it may be a list"});
   reject("q0\tlinks to\tq4 q8\nq4\tlinks to\tq0 q8\nq8\tlinks to\tq0 q4\n", kTriples, {"such as 'q4 q8'"});
   reject("a\tr\tb, c\nb\tr\ta, c\nc\tr\ta\n", kTriples, {"has names such as 'b, c'"});
@@ -107,6 +109,7 @@ TEST_F(TableChoicesTest, NamesWithBlanksAreNoLists) {
             (Rows{{"1", "The Matrix"}, {"2", "Toy Story 2"}}));
   EXPECT_EQ(read("user,item\n1,10 cc\n2,Blink 182\n3,U2\n", kLists),
             (Rows{{"1", "10 cc"}, {"2", "Blink 182"}, {"3", "U2"}}));
+  EXPECT_EQ(read("user,item\n1,AC / DC\n2,U2\n", kLists), (Rows{{"1", "AC / DC"}, {"2", "U2"}}));
   EXPECT_EQ(read("new york,los angeles\nsan jose,new york\n", kEdges),
             (Rows{{"new york", "los angeles"}, {"san jose", "new york"}}));
   EXPECT_EQ(read("John Smith,Acme\nJane Doe,Initech\n", kEdges),
@@ -216,6 +219,41 @@ TEST_F(TableChoicesTest, SaysThatNumbersAreNotRead) {
 TEST_F(TableChoicesTest, RejectsMatricesWithoutTheirFirstLine) {
   reject("\n%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", kEdges, {"does not begin with"});
   reject("%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", kRatings, {"does not begin with"});
+}
+
+// Both sides of a bipartite network of KONECT are numbered from 1.
+TEST_F(TableChoicesTest, RejectsNetworksWithTwoSides) {
+  for (char const* first : {"% bip weighted\n", "% bip\n", "%bip unweighted\r\n% 3 3 3\n"}) {
+    reject(first + std::string("196 242 3\n242 302 3\n"), kEdges, {"bipartite network of KONECT", "awk '!/^%/ {print"});
+    reject(first + std::string("196 242 3 881250949\n242 302 3 891717742\n"), kEdges, {"one node"});
+    EXPECT_EQ(read(first + std::string("196 242 3\n"), kRatings), (Rows{{"196", "242", "3"}}));
+  }
+  EXPECT_EQ(read("% sym bip\n1 2\n", kEdges), (Rows{{"1", "2"}}));
+}
+
+TEST_F(TableChoicesTest, SaysThatAllNamesAreInSingleQuotes) {
+  read("'New York','located in','USA'\n'Rome','located in','Italy'\n", kTriples);
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("6 names of the first lines in quotes, such as 'New York'")));
+  read("'a' 'b' 1.5\n'b' 'c' 2\n", kEdges);
+  EXPECT_THAT(notices_, testing::Contains(HasSubstr("4 names of the first lines in quotes")));
+  read("'a','r','b'\n'b','r',c\n", kTriples);
+  EXPECT_THAT(notices_, testing::Each(testing::Not(HasSubstr("in quotes, such as"))));
+}
+
+TEST_F(TableChoicesTest, SaysThatTheFirstEdgeMayBeSizes) {
+  std::string edges, named;
+  for (int i = 0; i < 12; ++i) {
+    edges += fmt::format("{} {}\n", i % 7, i % 5);
+    named += fmt::format("n{} n{}\n", i % 7, i % 5);
+  }
+  for (std::string const& text : {"7 99\n" + edges, "6 99\n" + edges, "7 99\n" + named}) {
+    read(text, kEdges);
+    EXPECT_THAT(notices_, ElementsAre(HasSubstr("99', has numbers that none below exceeds"))) << text;
+  }
+  for (char const* first : {"5 99\n", "6 7\n", "99 7\n", "7 n99\n"}) {
+    read(first + edges, kEdges);
+    EXPECT_THAT(notices_, testing::IsEmpty()) << first;
+  }
 }
 
 TEST_F(TableChoicesTest, FindsUsualNamesOfColumns) {

@@ -99,6 +99,17 @@ void say_if_one_class(Split const& split, std::string_view name, std::vector<std
                                                    : "some metrics, such as the AUC, are undefined"));
 }
 
+// Adds a notice if the first samples have labels between 0 and 1: another column may have the labels.
+void say_if_fractions(Split const& split, std::vector<std::string>& notices) {
+  SampleBatch batch;
+  split.samples.read(split.first, std::min(kSampleBlock, split.count), batch);
+  auto const fraction =
+      std::find_if(batch.labels.begin(), batch.labels.end(), [](float label) { return label > 0 && label < 1; });
+  if (fraction == batch.labels.end()) return;
+  notices.push_back(fmt::format(
+      "labels are fractions, such as {}: if another column has the labels, data.columns names it first", *fraction));
+}
+
 }  // namespace
 
 Layout layout_of(Config const& config) {
@@ -159,6 +170,7 @@ ClickData::ClickData(Config const& config)
                 "data.test_share",
                 config.data.train);
   say_if_one_class(train_, "training", notices_);
+  say_if_fractions(train_, notices_);
   if (valid_) say_if_one_class(*valid_, "validation", notices_);
   if (test_) say_if_one_class(*test_, "test", notices_);
   say_if_single(train_, notices_);

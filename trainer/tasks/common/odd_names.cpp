@@ -7,7 +7,18 @@
 #include <cctype>
 #include <string_view>
 
+#include "trainer/input/table_division.hpp"
+
 namespace gpups::trainer {
+namespace {
+
+// Whether a name is a number with a positive exponent: "7.65614E+16".
+bool is_shortened(std::string_view name) {
+  std::size_t const at = name.find('+');
+  return at != name.npos && at > 1 && (name[at - 1] == 'E' || name[at - 1] == 'e') && is_number(name);
+}
+
+}  // namespace
 
 void say_odd_names(Dictionary const& names, std::vector<std::string>& notices) {
   for (std::string_view const name : {"NULL", "null", "NaN", "nan", "NA", "<NA>", "N/A", "None", "\\N"}) {
@@ -27,7 +38,15 @@ void say_odd_names(Dictionary const& names, std::vector<std::string>& notices) {
         fmt::format("the {} '{}' is not '{}': pandas writes whole numbers so if some of their column are "
                     "missing",
                     names.kind(), name, whole));
-    return;
+    break;
+  }
+  for (std::uint32_t number = 0; number < names.size(); ++number) {
+    if (!is_shortened(names.name(number))) continue;
+    notices.push_back(
+        fmt::format("the {} '{}' has an exponent: Excel and pandas write long numbers so, and different ones may then "
+                    "have one name; write the column as text",
+                    names.kind(), names.name(number)));
+    break;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
+#include "trainer/tasks/common/user_and_item.hpp"
 #include "trainer/tasks/interactions/interaction_rows.hpp"
 
 namespace gpups::trainer {
@@ -26,15 +27,7 @@ bool is_before(Interaction const& a, Interaction const& b) {
   return std::tie(a.user, a.item) < std::tie(b.user, b.item);
 }
 
-constexpr TableColumn kInteractionColumns[] = {
-    {.is = "user",
-     .headings = "user userid uid visitor visitorid customer customerid session sessionid reviewerid "
-                 "person personid"},
-    {.is = "item",
-     .headings = "item itemid iid movie movieid product productid asin parentasin book bookid isbn song songid track "
-                 "trackid artist artistid anime animeid article articleid news newsid business businessid"},
-};
-constexpr TableKind kInteractions{.columns = kInteractionColumns, .separator = "blanks", .takes_rest = true};
+constexpr TableKind kInteractions{.columns = kUserAndItem, .separator = "blanks", .takes_rest = true};
 
 // Returns the interactions of the files that a setting names, in their order, with new names added to the set. trains:
 // they are those of data.train.

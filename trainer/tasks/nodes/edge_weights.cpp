@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -103,6 +104,27 @@ void say_weights_that_count(std::span<std::vector<std::string> const> rows, std:
       fmt::format("the weights of {} count its lines: if they are numbers of edges, set data.columns to "
                   "[\"1\", \"2\"], so that all edges have the same weight",
                   path));
+}
+
+void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::string_view path,
+                                std::vector<std::string>& notices) {
+  constexpr std::size_t kRowsMin = 3;
+  auto const is_fraction = [](std::string const& name) {
+    auto const number = finite_number(name);
+    return number && *number != std::floor(*number);
+  };
+  std::size_t fractions = 0;
+  std::string const* shown = nullptr;
+  for (auto const& row : rows) {
+    if (row.size() != 2 || !finite_number(row[1]) || is_fraction(row[0])) return;
+    if (is_fraction(row[1]) && fractions++ == 0) shown = &row[1];
+  }
+  if (rows.size() < kRowsMin || 2 * fractions <= rows.size()) return;
+  notices.push_back(
+      fmt::format("the second column of {} has decimal fractions, such as {}, which are read as nodes: if they are "
+                  "weights, write both nodes of an edge before its weight (in the format LGL, the first node is in a "
+                  "line with '#' above)",
+                  path, *shown));
 }
 
 }  // namespace gpups::trainer

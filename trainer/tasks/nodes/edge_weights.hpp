@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds lines that are read as two nodes and a weight, and are something else.
+// Finds weights of edges that may be something else, and nodes that may be weights.
 #pragma once
 
 #include <span>
@@ -20,5 +20,9 @@ void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, 
 // Adds a notice if the weights of a file's first rows count its lines: they may be numbers of edges.
 void say_weights_that_count(std::span<std::vector<std::string> const> rows, std::string_view path,
                             std::vector<std::string>& notices);
+
+// Adds a notice if the second nodes of a file's first rows, which have no weight, are decimal fractions.
+void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::string_view path,
+                                std::vector<std::string>& notices);
 
 }  // namespace gpups::trainer

@@ -14,11 +14,13 @@
 #include "trainer/base/finite_number.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/base/random.hpp"
+#include "trainer/input/column_names.hpp"
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/common/times.hpp"
+#include "trainer/tasks/common/user_and_item.hpp"
 #include "trainer/tasks/nodes/edge_weights.hpp"
 
 namespace gpups::trainer {
@@ -64,6 +66,29 @@ void say_odd_first_column(std::vector<std::vector<std::string>> const& rows, std
                   path, same ? "is the same in each line" : "counts the lines"));
 }
 
+// Adds a notice if the heading names a column of users and one of items, and some names are in both columns.
+void say_users_that_are_items(TableLayout const& layout, std::span<WeightedEdge const> edges, Dictionary const& nodes,
+                              std::vector<std::string>& notices) {
+  auto const heading = [&](std::size_t column) {
+    std::size_t const place = layout.columns[column];
+    return place < layout.names.size() ? std::string_view(layout.names[place]) : std::string_view();
+  };
+  auto const are = [&](std::size_t user, std::size_t item) {
+    return is_called(heading(user), kUserAndItem[0]) && is_called(heading(item), kUserAndItem[1]);
+  };
+  if (!are(0, 1) && !are(1, 0)) return;
+  std::vector<bool> is_from(nodes.size()), is_both(nodes.size());
+  for (WeightedEdge const& edge : edges) is_from[edge.from] = true;
+  for (WeightedEdge const& edge : edges) is_both[edge.to] = is_from[edge.to];
+  auto const first = std::find(is_both.begin(), is_both.end(), true);
+  if (first == is_both.end()) return;
+  notices.push_back(fmt::format(
+      "the columns {} and {} share {}, such as '{}', and each is one node: if a name stands for two things, "
+      "write names that differ, for example with a letter before those of one column",
+      heading(0), heading(1), with_count(static_cast<std::uint64_t>(std::count(first, is_both.end(), true)), "name"),
+      nodes.name(static_cast<std::uint32_t>(first - is_both.begin()))));
+}
+
 // trains: the files are those of data.train, whose nodes are added.
 EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, bool trains, Dictionary& nodes,
                      SameColumns& same, std::vector<std::string>& notices) {
@@ -102,6 +127,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
     if (config.table.columns.empty() && !reader.layout().heading) {
       say_weights_that_are_nodes(reader.first_rows(), nodes, path.string(), notices);
       say_weights_that_count(reader.first_rows(), path.string(), notices);
+      say_nodes_that_are_weights(reader.first_rows(), path.string(), notices);
     }
   }
   GPUPS_REQUIRE(!read.edges.empty() || read.unknown + read.loops > 0,
@@ -116,6 +142,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
                                           : fmt::format("edges have weights; {} without one, of {}, have weight 1",
                                                         with_count(without_weight, "line"), read.edges.size()));
   }
+  if (trains) say_users_that_are_items(same.first(), read.edges, nodes, notices);
   times.say("weights of edges", "[\"1\", \"2\"]", notices);
   return read;
 }

@@ -66,6 +66,33 @@ void each_word(std::filesystem::path const& path, std::vector<std::string>& noti
   odd.say(path.native(), notices);
 }
 
+// The lines of a text by their number of words.
+class LineLengths {
+ public:
+  void add_word() { ++words_; }
+  void end_line() {
+    lines_ += words_ > 0 ? 1 : 0;
+    if (words_ < std::size(lines_of_)) ++lines_of_[words_];
+    words_ = 0;
+  }
+  // Adds a notice if most lines have the same few words: columns of words and their tags have.
+  void say(std::string_view path, std::vector<std::string>& notices) const {
+    constexpr std::uint64_t kLinesMin = 20;
+    for (std::size_t words = 2; words < std::size(lines_of_); ++words) {
+      if (lines_ < kLinesMin || 5 * lines_of_[words] < 4 * lines_) continue;
+      notices.push_back(
+          fmt::format("{} of {} lines of {} have {} words each: if they are columns of a word and its tags, write the "
+                      "words of a sentence in a line, for example with awk 'NF {{printf \"%s \", $1}} !NF {{print "
+                      "\"\"}}'",
+                      lines_of_[words], lines_, path, words));
+    }
+  }
+
+ private:
+  std::uint64_t lines_ = 0, lines_of_[5] = {};
+  std::size_t words_ = 0;  // of the last line
+};
+
 }  // namespace
 
 std::uint64_t Corpus::digest() const {
@@ -82,6 +109,7 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
   std::vector<std::uint64_t> counts;
   std::vector<std::uint32_t> positions;  // with the numbers of `all`
   std::vector<std::string> notices;
+  LineLengths lengths;
   for (std::filesystem::path const& path : files_named(folder, file, notices)) {
     each_word(
         path, notices,
@@ -90,9 +118,14 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
           if (number == counts.size()) counts.push_back(0);
           ++counts[number];
           positions.push_back(number);
+          lengths.add_word();
         },
-        [&] { positions.push_back(Corpus::kLineEnd); });
+        [&] {
+          positions.push_back(Corpus::kLineEnd);
+          lengths.end_line();
+        });
   }
+  lengths.say(file, notices);
 
   std::vector<std::uint32_t> order(all.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -46,12 +46,13 @@ TEST_F(ClickColumns, AreFound) {
   std::uint64_t const usual = digest(kUsual);
   EXPECT_TRUE(notices_.empty());
   EXPECT_EQ(digest("1,5,abc,\"x,y\"\n0,,def,\n1,-2.5,abc,z\n"), usual);
-  EXPECT_TRUE(says("separated by commas"));
+  EXPECT_TRUE(says("separated by commas; columns 1, 2, 3, 4; the label is column 1"));
   EXPECT_EQ(digest("label,I1,C1,C2\r\n1,5,abc,\"x,y\"\r\n0,,def,\r\n1,-2.5,abc,z\r\n"), usual);
-  EXPECT_TRUE(says("separated by commas, with a heading; columns label, I1, C1, C2"));
+  EXPECT_TRUE(says("separated by commas, with a heading; columns label, I1, C1, C2; the label is 'label'"));
   EXPECT_EQ(digest("label\tI1\tC1\tC2\n" + std::string(kUsual)), usual);
   EXPECT_EQ(digest("# exported\nlabel,I1,C1,C2\n1,5,abc,\"x,y\"\n0,,def,\n1,-2.5,abc,z\n"), usual);
   EXPECT_EQ(digest("C2\tclick\tI1\tC1\nx,y\t1\t5\tabc\n\t0\t\tdef\nz\t1\t-2.5\tabc\n"), usual);
+  EXPECT_TRUE(says("; the label is 'click'"));
   EXPECT_EQ(digest("1\t5\tabc\tx,y\n\n0\t\tdef\t\n1\t-2.5\tabc\tz\n\n"), usual);  // empty lines
 }
 
@@ -89,6 +90,12 @@ TEST_F(ClickSplits, OfOneClassAreSaid) {
   notices_ = notices_of(both, "0.5\t5\tabc\tx\n0.5\t2\tdef\ty\n");
   EXPECT_EQ(notices_.size(), 1U);
   EXPECT_TRUE(says("all 2 samples for the test have the label 0.5: some metrics, such as the AUC, are undefined"));
+}
+
+TEST_F(ClickSplits, OfFractionsAreSaid) {
+  std::string const clicks = "0.3\t5\tabc\t1\n0\t2\tdef\t0\n0.7\t2\tdef\t1\n";
+  notices_ = notices_of(clicks, clicks);
+  EXPECT_TRUE(says("labels are fractions, such as 0.3: if another column has the labels, data.columns names it first"));
 }
 
 TEST_F(ClickColumns, SaysThatTheFirstLineMayBeAHeading) {

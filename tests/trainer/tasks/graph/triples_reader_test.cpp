@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines of three names. Other lines are counted, reported, and rejected if there are more than a limit.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/support/expect_error.hpp"
@@ -37,6 +38,30 @@ TEST(TriplesReader, SaysThatRelationsMayBeObjects) {
   EXPECT_THAT(read_triples(config).notices, testing::Contains(testing::HasSubstr("5 relations and 2 objects")));
   config.table.columns = {"1", "3", "2"};
   EXPECT_THAT(read_triples(config).notices, testing::Each(testing::Not(testing::HasSubstr("relations"))));
+}
+
+// The columns are told by their numbers of names, or by relations that are entities.
+TEST(TriplesReader, SaysWhichColumnMayHaveTheRelations) {
+  using testing::Contains, testing::Each, testing::HasSubstr, testing::Not;
+  TemporaryFolder const folder;
+  std::string first, last, usual, numbers, shared;
+  for (int i = 0; i < 40; ++i) {
+    std::string const s = fmt::format("e{}", i % 20), r = fmt::format("r{}", i % 3), o = fmt::format("e{}", i * 3 % 10);
+    first += fmt::format("{}\t{}\t{}\n", r, s, o);
+    last += fmt::format("{}\t{}\t{}\n", s, o, r);
+    usual += fmt::format("{}\t{}\t{}\n", s, r, o);
+    numbers += fmt::format("{}\t{}\t{}\n", i % 20, i % 8, i * 3 % 10);
+    shared += fmt::format("r{}\te{}\te{}\n", i % 5, i % 5, i * 3 % 5);  // as many relations as entities
+  }
+  auto const notices = [&](std::string const& text) { return read_triples(only_train(folder, text)).notices; };
+  for (std::string const* text : {&first, &shared}) {
+    EXPECT_THAT(notices(*text), Contains(HasSubstr("set data.columns to [\"2\", \"1\", \"3\"]"))) << *text;
+  }
+  EXPECT_THAT(notices(first), Contains(HasSubstr("have 20 relations and 3 subjects, and 10 of the relations are obj")));
+  EXPECT_THAT(notices(last), Contains(HasSubstr("set data.columns to [\"1\", \"3\", \"2\"]")));
+  for (std::string const& text : {usual, numbers, "head\trelation\ttail\n" + shared}) {
+    EXPECT_THAT(notices(text), Each(Not(HasSubstr("data.columns")))) << text;
+  }
 }
 
 TEST(TriplesReader, SaysThatNamesStandForMissingValues) {

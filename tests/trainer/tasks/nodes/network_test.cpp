@@ -153,6 +153,38 @@ TEST_F(NetworkTest, SaysThatWeightsCountLines) {
   }
 }
 
+TEST_F(NetworkTest, SaysThatNodesAreFractions) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  (void)read("# v0\nv37 0.5\nv12 1.5\n# v1\nv37 1\n");  // of LGL
+  EXPECT_THAT(notices_, Contains(HasSubstr("has decimal fractions, such as 0.5, which are read as nodes")));
+  for (char const* const other : {"a 1\nb 2\nc 2.5\n", "a b 0.5\nb c 1.5\nc a 2.5\n", "0.5 1.5\n1.5 2.5\n2.5 0.5\n"}) {
+    (void)read(other);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("decimal fractions")))) << other;
+  }
+}
+
+TEST_F(NetworkTest, SaysThatUsersAndItemsAreTheSameNodes) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  for (char const* const heading : {"userId,movieId", "product,customer"}) {
+    (void)read(std::string(heading) + "\n1,3\n2,3\n3,2\n");
+    EXPECT_THAT(notices_, Contains(HasSubstr("share 2 names, such as '3', and each is one node"))) << heading;
+  }
+  for (char const* const other :
+       {"userId,movieId\n1,4\n2,4\n", "source,target\n1,3\n3,2\n", "user1,user2\n1,3\n3,2\n"}) {
+    (void)read(other);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("share")))) << other;
+  }
+}
+
+TEST_F(NetworkTest, SaysThatNamesAreShortenedNumbers) {
+  for (char const* const text : {"7.65614E+16 b\nb c\n", "a 7e+16\nb c\n"}) {
+    (void)read(text);
+    EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("+16' has an exponent"))) << text;
+  }
+  (void)read("1e5 7E-3\nE+16 xE+16\n1+1 a+b\n");
+  EXPECT_TRUE(notices_.empty());
+}
+
 // Numbers of some lines are no names: those of nodes that are the third in each of their lines.
 TEST_F(NetworkTest, SaysThatManyWeightsAreNodes) {
   using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;

@@ -112,6 +112,19 @@ TEST_F(CorpusTest, RejectsTextsWithAWordInEachLine) {
   EXPECT_EQ(read("a\nb a\n").positions.size(), 5U);
 }
 
+TEST_F(CorpusTest, SaysThatLinesHaveColumns) {
+  std::string tagged, sentences;
+  for (int i = 0; i < 24; ++i) {
+    tagged += i % 6 == 5 ? "\n" : "word" + std::to_string(i % 4) + "\tTAG\n";
+    sentences += i % 2 == 0 ? "two words\n" : "and three words\n";
+  }
+  EXPECT_TRUE(read(tagged.substr(0, 100)).notices.empty());
+  tagged += "<s>\n" + tagged;
+  EXPECT_THAT(read(tagged).notices,
+              ElementsAre(testing::HasSubstr("40 of 41 lines of text.txt have 2 words each: if they are columns")));
+  EXPECT_TRUE(read(sentences).notices.empty());
+}
+
 TEST_F(CorpusTest, RejectsLongWords) {
   std::string const longest(std::size_t{1} << 16, 'x');
   EXPECT_THAT(names_of(read("a " + longest + " a\n")), ElementsAre("a", longest));

@@ -78,6 +78,10 @@ void TextColumns::find_table(std::span<std::string_view const> lines, Layout con
     return;
   table_ = find_layout(lines, settings_, kind, path_);
   if (!any_set && table_->says.empty()) table_.reset();
+  if (!table_ || table_->says.empty()) return;
+  std::size_t const label = table_->columns.front();
+  table_->says += label < table_->names.size() ? fmt::format("; the label is '{}'", table_->names[label])
+                                               : fmt::format("; the label is column {}", label + 1);
 }
 
 std::string TextColumns::append(std::string_view line, std::string& text) const {

@@ -37,17 +37,50 @@ void read_files(DataConfig const& config, std::string const& file, SameColumns& 
   }
 }
 
-// Adds a notice if there are more relations than objects: files of some programs have the relation last.
-void say_many_relations(Dataset const& data, std::vector<std::string>& notices) {
+// The training triples' subjects, or their objects.
+struct Ends {
+  std::size_t names = 0;      // distinct
+  std::size_t relations = 0;  // which are among them
+};
+
+Ends ends_of(Dataset const& data, std::uint32_t Triple::*end) {
+  std::vector<bool> has(data.entities.size());
+  for (Triple const& triple : data.train) has[triple.*end] = true;
+  Ends ends{.names = static_cast<std::size_t>(std::count(has.begin(), has.end(), true))};
+  for (std::uint32_t relation = 0; relation < data.relations.size(); ++relation) {
+    auto const entity = data.entities.find(data.relations.name(relation));
+    ends.relations += entity && has[*entity] ? 1 : 0;
+  }
+  return ends;
+}
+
+// Adds a notice if the first or the last column of the training triples may have the relations: the second one has more
+// names than it, or most of its names, which are no numbers, are those of the other one.
+void say_relations_elsewhere(Dataset const& data, std::vector<std::string>& notices) {
   constexpr std::size_t kRelationsMin = 5;
-  std::vector<bool> is_object(data.entities.size());
-  for (Triple const& triple : data.train) is_object[triple.object] = true;
-  auto const objects = static_cast<std::size_t>(std::count(is_object.begin(), is_object.end(), true));
-  if (data.relations.size() < kRelationsMin || data.relations.size() <= objects) return;
-  notices.push_back(
-      fmt::format("the triples have {} relations and {}: if a line is a subject, an object and a relation, as in files "
-                  "of OpenKE, set data.columns to [\"1\", \"3\", \"2\"]",
-                  data.relations.size(), with_count(objects, "object")));
+  std::size_t const relations = data.relations.size();
+  Ends const subjects = ends_of(data, &Triple::subject), objects = ends_of(data, &Triple::object);
+  bool numbers = false;
+  for (std::uint32_t i = 0; i < relations; ++i) numbers = numbers || is_number(data.relations.name(i));
+  auto const may_have = [&](Ends const& ends, Ends const& other) {
+    return relations > ends.names || (!numbers && 2 * other.relations > relations);
+  };
+  bool const first = may_have(subjects, objects), last = may_have(objects, subjects);
+  if (relations < kRelationsMin || (!first && !last)) return;
+  auto const say = [&](std::string names, std::size_t shared, char const* others, char const* line,
+                       char const* columns) {
+    notices.push_back(
+        fmt::format("the triples have {} relations and {}, and {} of the relations are {}: if a line is {}, set "
+                    "data.columns to {}",
+                    relations, names, shared, others, line, columns));
+  };
+  if (first && (!last || subjects.names < objects.names)) {
+    say(with_count(subjects.names, "subject"), objects.relations, "objects", "a relation, a subject and an object",
+        R"(["2", "1", "3"])");
+  } else {
+    say(with_count(objects.names, "object"), subjects.relations, "subjects",
+        "a subject, an object and a relation, as in files of OpenKE", R"(["1", "3", "2"])");
+  }
 }
 
 }  // namespace
@@ -61,7 +94,7 @@ Dataset read_triples(DataConfig const& config) {
   GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
-  say_many_relations(data, data.notices);
+  if (config.table.columns.empty() && !same.first().heading) say_relations_elsewhere(data, data.notices);
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
     if (file.empty()) return;
     read_files(config, file, same, data.notices, [&](auto s, auto r, auto o) { data.add_held_out(split, s, r, o); });
