@@ -28,14 +28,16 @@ struct Options {
   std::size_t tables = 26, rows = 256;
   std::int64_t lookahead = 4, warm_up = 10, steps = 20;
   double away = 0;
-  std::string device = "host";
+  std::string device = "host", placement = "static";
 };
 
 // One rank: its store, and the arrays that its steps read and write.
 class CountedRank {
  public:
   CountedRank(Group const& group, Options const& o)
-      : o_(o), store_(group, {.device = device_from(o.device), .threads = 1}), stream_(store_.make_stream()) {
+      : o_(o),
+        store_(group, {.device = device_from(o.device), .threads = 1, .placement = placement_policy(o.placement)}),
+        stream_(store_.make_stream()) {
     test::Random random(number(group.rank()) + 1);
     for (std::size_t t = 0; t < o.tables; ++t) {
       std::size_t const dim = kDims[t % kDims.size()];
@@ -121,9 +123,11 @@ void run(Options const& o) {
                                     {"lookahead", o.lookahead},
                                     {"steps", o.steps},
                                     {"away", o.away},
+                                    {"placement", o.placement},
                                     {"waits", most(&Stats::stream_waits)},
                                     {"launches", most(&Stats::launches)},
                                     {"host_copies", most(&Stats::host_copies)},
+                                    {"host_copied_bytes", most(&Stats::host_copied_bytes)},
                                     {"late_keys", most(&Stats::late_keys)},
                                     {"sent", sent_per_step(ranks, o.steps)},
                                     {"rows_reserved", rows_reserved}};
@@ -148,6 +152,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--away", o.away, "share of the rows that are moved to random ranks before the first step")
       ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--placement", o.placement, "policy that moves rows while training: static, adaptive")
       ->capture_default_str();
   app.add_option("--warm-up", o.warm_up, "steps that are not counted")
       ->check(CLI::Range(0, 100000))

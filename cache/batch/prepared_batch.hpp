@@ -29,15 +29,20 @@ struct PatternPart {
   Array<std::uint32_t> bag_of;       // (entries): the bag of each entry; empty for parts that are not pooled
 };
 
-// Positions in a part of a batch, in a list for each rank, in the ascending order of their keys.
-struct RankLists {
-  Array<std::uint32_t> positions;
-  std::vector<std::uint32_t> first;  // (ranks + 1): list q is positions[first[q]] .. positions[first[q + 1] - 1]
+// Positions in a part of a batch, on the store's device, in memory that lists share.
+struct PositionList {
+  View<std::uint32_t> positions{};
+  std::shared_ptr<Array<std::uint32_t> const> memory{};
 
   std::size_t size() const { return positions.size(); }
+};
+// The same in a list for each rank, in the ascending order of their keys.
+struct RankLists : PositionList {
+  std::vector<std::uint32_t> first{};  // (ranks + 1): list q is positions[first[q]] .. positions[first[q + 1] - 1]
+
   std::size_t size_of(Rank rank) const { return first.empty() ? 0 : first[number(rank) + 1] - first[number(rank)]; }
-  View<std::uint32_t const> of(Rank rank) const {
-    return positions.view().slice(first.empty() ? 0 : first[number(rank)], size_of(rank));
+  View<std::uint32_t> of(Rank rank) const {
+    return positions.slice(first.empty() ? 0 : first[number(rank)], size_of(rank));
   }
 };
 
@@ -68,6 +73,8 @@ struct PreparedPart {
   // Set in progress(). This rank's rows get their numbers when the routes of the batch are known, replicas before their
   // values arrive.
   Array<std::uint32_t> ids;  // (rows): their numbers in this rank's shard
+  // The rows whose home is this rank, in the ascending order of their keys; if rows move or have moved.
+  PositionList own_order;
   // The rows whose values other ranks send, by that rank: their owners before the step. Until the routes are known,
   // list q has the rows whose home is rank q, as the intent has them.
   RankLists reads;
@@ -79,9 +86,9 @@ struct PreparedPart {
   RankLists arriving;
   // Rows that get numbers although nothing arrives for them: those that this rank owns until this step, and those that
   // arrive with another part.
-  Array<std::uint32_t> placed;
+  PositionList placed;
   // The rows that this rank owns in this step, if they are not those of its home.
-  std::optional<Array<std::uint32_t>> local_positions;
+  std::optional<PositionList> local_positions;
   Array<std::uint32_t> replicas;  // ids[reads.positions[i]], while the step needs them
 
   // Set by push().

@@ -96,43 +96,55 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 }
 
 // Returns the rows of this home that are away.
-std::vector<PlacedRow> rows_away(OwnerDirectories const& placement, Clock clock) {
+std::vector<PlacedRow> wait_rows_away(Stream& stream, OwnerDirectories const& placement, Clock clock) {
   std::vector<PlacedRow> rows;
-  for (std::uint32_t t = 0; t < placement.directories.size(); ++t) {
-    for (auto const& [key, entry] : placement.directories[t].list(clock)) {
+  for (std::uint32_t t = 0; t < placement.tables(); ++t) {
+    for (auto const& [key, entry] : placement.at(TableId{t}).wait_list(stream, clock)) {
       rows.push_back({TableId{t}, key, entry.owner, entry.reason, entry.since});
     }
   }
   return rows;
 }
 
-// The rows that a rank owns after a restore: those of its home that are not away, and those of `away_`.
+// The rows that a rank owns after a restore: those of its home that have not left it, and those that have
+// arrived from other homes.
 class RestoredPlacement {
  public:
-  explicit RestoredPlacement(Engine& engine) : engine_(engine), away_(engine.tables().size()) {}
+  explicit RestoredPlacement(Engine& engine)
+      : engine_(engine), arrived_(engine.tables().size()), left_(engine.tables().size()) {}
 
   // Takes over the placement of a file. Rows whose owner does not exist any more return to their homes.
-  void place(std::vector<PlacedRow> const& rows) {
+  void wait_place(Stream& stream, std::vector<PlacedRow> const& rows) {
+    struct LeavingRows {
+      std::vector<Key> keys;
+      std::vector<OwnerDirectory::Entry> entries;
+    };
+    std::map<TableId, LeavingRows> leaving;  // this home
     for (auto const& row : rows) {
       Rank const home = home_of(row.key);
       if (number(row.owner) >= static_cast<std::uint32_t>(engine_.ranks()) || row.owner == home) continue;
       engine_.placement().any_moved = true;
-      if (row.owner == engine_.rank()) away_[number(row.table)].insert(row.key);
+      if (row.owner == engine_.rank()) arrived_[number(row.table)].insert(row.key);
       if (home != engine_.rank()) continue;
-      engine_.placement().directories[number(row.table)].set(View<Key const>(&row.key, 1, Device::host()),
-                                                             {&row.owner, 1}, home, row.since, row.reason);
+      left_[number(row.table)].insert(row.key);
+      leaving[row.table].keys.push_back(row.key);
+      leaving[row.table].entries.push_back({row.owner, row.reason, row.since});
+    }
+    for (auto const& [table, of_table] : leaving) {
+      engine_.placement().at(table).wait_set(stream, View<Key const>(of_table.keys), of_table.entries,
+                                             engine_.complete());
     }
   }
   bool contains(TableId table, Key key) const {
-    if (home_of(key) != engine_.rank()) return away_[number(table)].contains(key);
-    return !engine_.placement().directories[number(table)].find(key, engine_.complete());
+    if (home_of(key) != engine_.rank()) return arrived_[number(table)].contains(key);
+    return !left_[number(table)].contains(key);
   }
 
  private:
   Rank home_of(Key key) const { return Rank{kernels::home_of(key, static_cast<std::uint32_t>(engine_.ranks()))}; }
 
   Engine& engine_;
-  std::vector<std::set<Key>> away_;  // by table
+  std::vector<std::set<Key>> arrived_, left_;  // by table: rows of other homes, and of this one
 };
 
 // Throws Error if a name is not valid, or if two blobs have the same name.
@@ -189,7 +201,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         if (!residuals.chunks.empty() || !residuals.mirrors.empty() || residuals.resends_all_values) {
           mine.residuals = write_residuals(residuals, files / residuals_name(number(engine.rank()), engine.ranks()));
         }
-        auto const away = rows_away(engine.placement(), engine.complete());
+        auto const away = wait_rows_away(stream, engine.placement(), engine.complete());
         if (!away.empty()) {
           mine.placement = write_placement(away, files / placement_name(number(engine.rank()), engine.ranks()));
         }
@@ -267,7 +279,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
       RestoredPlacement restored(engine);
       auto const owns = [&](TableId table, Key key) { return restored.contains(table, key); };
       for (auto const& file : manifest.placement) {
-        restored.place(read_placement(folder / manifest.folder / file.name, engine.tables().size()));
+        restored.wait_place(stream, read_placement(folder / manifest.folder / file.name, engine.tables().size()));
       }
       for (auto const& file : manifest.rows) {
         read_rows(stream, engine.tables(), folder / manifest.folder / file.name, owns);

@@ -97,7 +97,7 @@ std::vector<Key> sorted_keys(Engine& engine, TableId table) {
     auto const end = static_cast<std::uint32_t>(shard.rows_reserved());
     auto const ids = shard.wait_select(stream, 0, end, kernels::RowStatus::kExist);
     keys = to_host(stream, shard.wait_keys_of(stream, ids).view());
-    for (auto const& [key, entry] : engine.placement().directories[number(table)].list(engine.complete()))
+    for (auto const& [key, entry] : engine.placement().at(table).wait_list(stream, engine.complete()))
       away.push_back(key);
   });
   auto const me = number(engine.rank()), ranks = static_cast<std::uint32_t>(engine.ranks());

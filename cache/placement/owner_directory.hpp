@@ -8,28 +8,25 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "cache/placement/announced_uses.hpp"
 #include "gpups/array.hpp"
 #include "gpups/placement.hpp"
+#include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 #include "kernels/index/key_index.hpp"
+#include "kernels/placement/owner_entries.hpp"
 
 namespace gpups::cache {
 
-// The owners of some rows before a step and in it.
-struct RowOwners {
-  std::vector<Rank> before, in_step;
-};
-
-// The rows of one table that are away from this home. Takes about 50 bytes of host memory for each. For the thread that
-// makes progress.
+// The rows of one table that are away from this home, in columns on the device of the store. For the thread that makes
+// progress. Functions with `wait` in their names block until the stream is done, unless no row is away.
 class OwnerDirectory {
  public:
-  OwnerDirectory() : host_(Device::host(), 1), index_(Device::host(), 0, kernels::Growth::kByMoving) {}
+  OwnerDirectory(Device device, Rank home) : device_(device), home_(home) {}
 
-  // What the home knows about a row that is away.
+  // What the home knows about a row.
   struct Entry {
     Rank owner{};
     PlacementReason reason{};
@@ -40,61 +37,72 @@ class OwnerDirectory {
     Entry entry;
   };
 
-  // Returns the bytes for `rows` rows that are away.
-  static std::size_t bytes_for(std::size_t rows) {
-    return kernels::KeyIndex::bytes_for(rows, kernels::Growth::kByMoving) + rows * sizeof(StoredEntry);
-  }
+  // Returns the bytes on the device for `rows` rows that are away.
+  static std::size_t bytes_for(std::size_t rows);
   // Returns the number of rows that are away, those included that move in the planned step.
-  std::size_t size() const { return index_.size(); }
+  std::size_t size() const { return index_.size() - returned_; }
 
-  // Returns the owner of each key in a step, on the host: `home` for rows that are not away. step: at least the step
-  // before the one that was planned last.
-  std::vector<Rank> owners(View<Key const> keys, Rank home, Clock step) const;
-  // Returns the owners before a step and in it.
-  RowOwners owners_around(View<Key const> keys, Rank home, Clock step) const;
-  // Returns what is known about a row in a step; nullopt if it is not away.
-  std::optional<Entry> find(Key key, Clock step) const;
+  // Return what is known about rows in a step, or their owners. keys: on the host. step: at least the step before the
+  // one that was planned last.
+  std::vector<Entry> wait_entries(Stream& stream, View<Key const> keys, Clock step) const;
+  std::vector<Rank> wait_owners(Stream& stream, View<Key const> keys, Clock step) const;
   // Returns all rows that are away in a step, in the order of their keys.
-  std::vector<KeyedEntry> list(Clock step) const;
-
-  // Sets where rows are now and in later steps. keys: (n), distinct, on the host. owners: (n); rows whose owner is
-  // `home` are not away. REQUIRES: no row moves in a later step.
-  void set(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
-  // Sets where rows are from step `since` on, which may be the next one but one; before, they are where they were.
-  void plan(View<Key const> keys, std::span<Rank const> owners, Rank home, Clock since, PlacementReason reason);
+  std::vector<KeyedEntry> wait_list(Stream& stream, Clock step) const;
+  // Sets where rows are now and in later steps. keys: (n), distinct, on the host. now: the present step. REQUIRES: no
+  // row moves in a later step.
+  void wait_set(Stream& stream, View<Key const> keys, std::span<Entry const> entries, Clock now);
+  // The same for rows that are at home again.
+  void wait_return(Stream& stream, View<Key const> keys, Clock now);
 
  private:
-  struct StoredEntry {
-    Entry entry;
-    Rank before{};  // the owner before the planned step, if the row moves in it
-  };
-  bool moves_after(Clock step, StoredEntry const& stored) const {
-    return step < planned_ && stored.entry.since == planned_;
-  }
-  std::vector<std::uint32_t> find(View<Key const> keys) const;
-  std::vector<Rank> owners(std::span<std::uint32_t const> ids, Rank home, Clock step) const;
-  std::vector<std::uint32_t> insert(View<Key const> keys);
-  void erase_returned();
+  friend class OwnerDirectories;
+  std::size_t entries() const { return index_.size(); }  // of rows that are away or were
+  void reserve(Stream& stream);
+  void wait_drop_returned(Stream& stream, Clock step);
 
-  mutable Stream host_;
-  kernels::KeyIndex index_;
-  std::vector<StoredEntry> entries_;  // by the key's number in the index
-  // Of the keys that move in step planned_: what was known before; nullopt: they were not away. Those that return to
-  // their home in that step stay in the index until then.
-  std::vector<std::pair<Key, std::optional<Entry>>> before_;
-  std::vector<Key> returned_;
-  Clock planned_{};
+  Device device_;
+  Rank home_;
+  kernels::KeyIndex index_;                     // without memory until a row is away
+  kernels::RowStorage<std::uint32_t> entries_;  // by the key's number in the index; see owner_entries.hpp
+  std::size_t returned_ = 0;                    // keys in the index whose rows are at home again
 };
 
 // Returns whether this rank owns the row of a key.
 using OwnsRow = std::function<bool(TableId table, Key key)>;
 
+// The owners of the rows that batches use in a step. Columns on the device, as those of UsedRows.
+struct PlannedOwners {
+  Array<std::uint32_t> ids;              // in the directories, or kNoRow
+  Array<std::uint32_t> before, in_step;  // ranks
+  Array<std::uint32_t> moved, moved_ids;
+  Array<Key> moved_keys;
+  Array<std::uint32_t> counts;  // (3, tables): see kernels::ListMoved
+};
+
 // What one rank knows as the home of rows.
-struct OwnerDirectories {
-  std::vector<OwnerDirectory> directories;  // by TableId
+class OwnerDirectories {
+ public:
   // Rows move, or have moved, on any rank: then batches must be announced one step earlier, so that homes can plan
   // them.
   bool any_moved = false;
+
+  // Call it once, before the other functions.
+  void start(Device device, Rank home, std::size_t tables);
+  OwnerDirectory& at(TableId table) { return directories_[number(table)]; }
+  OwnerDirectory const& at(TableId table) const { return directories_[number(table)]; }
+  std::size_t tables() const { return directories_.size(); }
+
+  // Finds the owners before a step, and lets each table's policy choose those in it. tables: with the policies and the
+  // bytes of rows. Queued on the stream.
+  PlannedOwners choose(Stream& stream, UsedRows const& used, std::span<kernels::RowsOfTable const> tables,
+                       Clock step) const;
+  // Writes where rows are from a step on; before, they are where they were. counts: those of `planned`, on the host.
+  // Returns the number of rows that move. Call it once for each step, in order. Waits if there are any.
+  std::size_t wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,
+                        std::span<std::uint32_t const> counts, Clock step);
+
+ private:
+  std::vector<OwnerDirectory> directories_;  // by TableId
 };
 
 }  // namespace gpups::cache

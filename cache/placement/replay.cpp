@@ -22,7 +22,7 @@ void take_largest(std::vector<std::uint64_t>& most, std::vector<std::uint64_t> c
 }  // namespace
 
 PlacementReplay::PlacementReplay(ReplayOptions options)
-    : options_(std::move(options)), tables_(options_.tables.size()) {
+    : options_(std::move(options)), tables_(options_.tables.size()), host_(Device::host(), 1) {
   std::vector<std::uint64_t> const none(static_cast<std::size_t>(options_.ranks));
   for (auto& table : tables_) table.now = table.most = {none, none, none, none, none};
 }
@@ -65,14 +65,13 @@ void PlacementReplay::announce(Rank reader, Clock step, std::size_t table, std::
   std::vector<Key> announced;
   if (options_.staleness > 0) announced = without_leased(of_table, reader, step, used);
   auto const keys = options_.staleness > 0 ? std::span<Key const>(announced) : used;
-  planning_ -= std::clock();
-  of_table.uses.add({keys.data(), keys.size(), Device::host()}, step, reader);
-  planning_ += std::clock();
+  auto const memory = std::make_shared<Array<Key>>(Device::host(), keys.size());
+  std::copy(keys.begin(), keys.end(), memory->data());
+  uses_.add(step, {reader, {{TableId{static_cast<std::uint32_t>(table)}, *memory, memory}}});
   for (Key const key : keys) {
     auto const home = home_of(key);
-    auto& row = of_table.rows.try_emplace(key, RowState{.owner = home}).first->second;
-    of_table.now.keys[number(home)] += row.last_use < next_ ? 1 : 0;
-    row.last_use = std::max(row.last_use, step);
+    of_table.rows.try_emplace(key, RowState{.owner = home});
+    ++of_table.now.uses[number(home)];
   }
 }
 
@@ -119,14 +118,12 @@ void PlacementReplay::keep(TableState& table, Key key, RowState& row, Rank owner
   ++now.owned[number(owner)];
   now.away[number(home)] -= row.owner != home ? 1 : 0;
   now.away[number(home)] += owner != home ? 1 : 0;
-  now.keys[number(home)] -= row.last_use == next_ ? 1 : 0;
   row.owner = owner;
   row.used = true;
 }
 
-void PlacementReplay::advance(std::size_t table, ReplayedStep& step) {
-  auto& state = tables_[table];
-  take_largest(state.most.keys, state.now.keys);
+void PlacementReplay::begin(TableState& state, ReplayedStep& step) {
+  take_largest(state.most.uses, state.now.uses);
   for (auto& [reader, leases] : state.leases) {
     leases.complete(next_);
     state.now.leases[number(reader)] = leases.size();
@@ -137,26 +134,39 @@ void PlacementReplay::advance(std::size_t table, ReplayedStep& step) {
     step.keys += leased.mapped();
   }
   std::fill(state.now.replicas.begin(), state.now.replicas.end(), 0);
-  planning_ -= std::clock();
-  auto const used = state.uses.take(next_);
-  planning_ += std::clock();
-  std::vector<RowState*> rows;
-  std::vector<Rank> before;
-  for (Key const key : used.keys) before.push_back(rows.emplace_back(&state.rows.at(key))->owner);
-  planning_ -= std::clock();
+}
+
+void PlacementReplay::replay(std::size_t table, UsedRows const& used, ReplayedStep& step) {
+  auto& state = tables_[table];
+  auto const [first, size] = std::pair(used.tables[table].first, used.tables[table].size);
   bool const moves = options_.tables[table].moves && number(next_) >= kFirstPlanned;
-  auto const in_step =
-      choose_owners(moves ? options_.policy : PlacementPolicy::kStatic, {.step = next_,
-                                                                         .bytes = options_.tables[table].bytes,
-                                                                         .keys = used.keys,
-                                                                         .owners = before,
-                                                                         .first_user = used.first,
-                                                                         .users = used.users});
+  kernels::RowsOfTable const rows{first, size, options_.tables[table].bytes,
+                                  moves ? options_.policy : PlacementPolicy::kStatic};
+  Array<std::uint32_t> const before(Device::host(), used.keys.size()), in_step(Device::host(), used.keys.size());
+  Array<std::int64_t> const sent(Device::host(), used.users.size());
+  std::vector<RowState*> states;
+  for (std::size_t row = first; row < first + size; ++row) {
+    before.data()[row] = number(states.emplace_back(&state.rows.at(used.keys.view()[row]))->owner);
+  }
+  planning_ -= std::clock();
+  kernels::choose_owners(host_, {.step = next_,
+                                 .tables = {&rows, 1},
+                                 .keys = used.keys,
+                                 .owners = before,
+                                 .first_user = used.first_user,
+                                 .user_count = used.user_count,
+                                 .users = used.users,
+                                 .sent = sent,
+                                 .chosen = in_step});
   planning_ += std::clock();
-  for (std::size_t i = 0; i < in_step.size(); ++i) {
-    auto const users = std::span(used.users).subspan(used.first[i], used.first[i + 1] - used.first[i]);
-    count(table, used.keys[i], before[i], in_step[i], users, step);
-    keep(state, used.keys[i], *rows[i], in_step[i]);
+  for (std::size_t i = 0; i < size; ++i) {
+    auto const row = first + i;
+    auto const users = used.users.view().slice(used.first_user.view()[row], used.user_count.view()[row]);
+    count(table, used.keys.view()[row], states[i]->owner, Rank{in_step.view()[row]}, users.span(), step);
+    keep(state, used.keys.view()[row], *states[i], Rank{in_step.view()[row]});
+  }
+  for (std::uint32_t u = used.tables[table].begin[0]; u < used.tables[table].end[0]; ++u) {
+    --state.now.uses[number(home_of(uses_.at(next_)->keys.view()[u]))];
   }
   take_largest(state.most.owned, state.now.owned);
   take_largest(state.most.replicas, state.now.replicas);
@@ -168,7 +178,14 @@ ReplayedStep PlacementReplay::advance() {
   for (auto* const bytes : {&step.from_node, &step.from_others}) {
     bytes->assign(static_cast<std::size_t>(options_.ranks), 0);
   }
-  for (std::size_t table = 0; table < tables_.size(); ++table) advance(table, step);
+  for (auto& table : tables_) begin(table, step);
+  if (uses_.at(next_) != nullptr) {
+    planning_ -= std::clock();
+    auto const used = uses_.wait_list_rows(host_, tables_.size(), next_);
+    planning_ += std::clock();
+    for (std::size_t table = 0; table < tables_.size(); ++table) replay(table, used, step);
+    uses_.drop(next_);
+  }
   next_ = next_ + 1;
   return step;
 }

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cache/placement/key_uses.hpp"
+#include "cache/placement/announced_uses.hpp"
 #include "cache/placement/policy.hpp"
 #include "cache/placement/replica_leases.hpp"
 
@@ -38,7 +38,7 @@ struct KeptRows {
   std::vector<std::uint64_t> owned;     // rows, of those that were used
   std::vector<std::uint64_t> replicas;  // rows of other owners that a step uses
   std::vector<std::uint64_t> away;      // rows of this home that other ranks own
-  std::vector<std::uint64_t> keys;      // of this home, with announced uses
+  std::vector<std::uint64_t> uses;      // that are announced to this home
   std::vector<std::uint64_t> leases;    // of replicas
 };
 
@@ -77,11 +77,9 @@ class PlacementReplay {
  private:
   struct RowState {
     Rank owner{};
-    bool used = false;   // in a step that is replayed
-    Clock last_use{-1};  // that is announced
+    bool used = false;  // in a step that is replayed
   };
   struct TableState {
-    KeyUses uses;
     std::unordered_map<Key, RowState> rows;
     std::map<Rank, ReplicaLeases> leases;   // by reader
     std::map<Clock, std::uint64_t> leased;  // leased uses of steps that are not replayed
@@ -90,13 +88,16 @@ class PlacementReplay {
 
   Rank home_of(Key key) const;
   std::vector<Key> without_leased(TableState& table, Rank reader, Clock step, std::span<Key const> keys) const;
-  void advance(std::size_t table, ReplayedStep& step);
+  void begin(TableState& table, ReplayedStep& step);
+  void replay(std::size_t table, UsedRows const& used, ReplayedStep& step);
   void keep(TableState& table, Key key, RowState& row, Rank owner) const;
   void count(std::size_t table, Key key, Rank before, Rank in_step, std::span<RowUser const> users, ReplayedStep& step);
 
   ReplayOptions options_;
   Clock next_{};
   std::vector<TableState> tables_;
+  Stream host_;
+  AnnouncedUses uses_;
   std::clock_t planning_ = 0;
 };
 

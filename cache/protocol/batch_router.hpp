@@ -3,13 +3,13 @@
 // owner.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <map>
-#include <set>
-#include <string_view>
+#include <memory>
 #include <vector>
 
 #include "cache/protocol/round_state.hpp"
+#include "kernels/placement/reader_lists.hpp"
 
 namespace gpups::cache {
 
@@ -27,26 +27,26 @@ class BatchRouter {
   void wait_route(PendingBatch& pending);
 
  private:
-  void wait_read(Rank home, std::vector<Route> const& routes, std::string_view bytes);
-  // The keys of a part and the positions of its intents, on the host.
-  struct IntentKeys {
-    std::vector<std::uint32_t> positions;
-    std::vector<Key> keys;
+  // The parts of a batch with rows that are away from their homes, and the lists of these parts.
+  struct ReroutedParts {
+    std::vector<std::size_t> parts;                 // their numbers in the batch, by table
+    std::vector<kernels::ListRows::RowRange> rows;  // of each
+    Array<Key> keys;                                // of the rows
+    Array<std::uint32_t> owners, order, items;
+    std::shared_ptr<Array<std::uint32_t> const> positions;  // of the items of all lists
+    std::vector<std::uint32_t> first;                       // where each list begins
+    std::vector<std::uint32_t> differ;                      // see kernels::ListRows
+
+    // Returns the positions of some lists of a part.
+    PositionList lists(std::size_t part, std::uint32_t begin, std::uint32_t count) const;
   };
-  // A row of a part, with its owners.
-  struct RoutedRow {
-    std::uint32_t position;
-    Rank home, before, in_step;
-  };
-  // Positions in the order of a list, by rank.
-  using HostLists = std::vector<std::vector<std::uint32_t>>;
-  bool is_rerouted(PendingBatch const& pending, std::size_t part) const;
-  std::vector<RoutedRow> routed_rows(PendingBatch const& pending, std::size_t part, IntentKeys const& intent) const;
-  Array<std::uint32_t> upload_list(std::vector<std::uint32_t> const& positions);
-  RankLists upload(HostLists const& lists);
-  Array<std::uint32_t> make_lists(PendingBatch& pending, std::size_t part, IntentKeys const& intent,
-                                  std::set<Key>& arrived);
-  void wait_find_owned(PendingBatch const& pending, std::map<std::size_t, Array<std::uint32_t>> const& owned);
+  ReroutedParts wait_list(PendingBatch const& pending);
+  void set_lists(PendingBatch& pending, ReroutedParts const& rerouted);
+  void wait_list_answers(PendingBatch& pending, ReroutedParts const& rerouted);
+  void wait_find_owned(PendingBatch const& pending, ReroutedParts const& rerouted);
+  RankLists rank_lists(ReroutedParts const& rerouted, std::size_t part, std::uint32_t list) const;
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(state_.ranks); }
+  std::uint32_t lists_of_part() const { return kernels::lists_of_part(ranks()); }
 
   RoundState& state_;
 };

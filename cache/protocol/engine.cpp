@@ -70,7 +70,7 @@ void Engine::start(Clock first, StoreSchema const& schema, KeyFormat keys) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
-  placement_.directories.resize(tables_.size());
+  placement_.start(stream_.device(), me_, tables_.size());
   executor_.set_policy(schema.policy, schema.staleness);
   for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
     executor_.plain_keys().sent_to[q] = Rank{q} != me_ && sends_plain_keys(Rank{q}, keys);

@@ -291,7 +291,7 @@ RowSums GradientExchange::local_sums(PreparedPart& part) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
   }
   auto& stream = state_.stream;
-  auto const& positions = *part.local_positions;
+  auto const& positions = part.local_positions->positions;
   auto& [ids, counts] = local_.emplace_back(LocalRows{Array<std::uint32_t>(stream.device(), positions.size()),
                                                       Array<std::int64_t>(stream.device(), positions.size())});
   kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});

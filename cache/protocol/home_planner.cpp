@@ -1,227 +1,283 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/home_planner.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <utility>
 
-#include "cache/wire/key_coding.hpp"
-#include "cache/wire/route_coding.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/placement/home_lists.hpp"
+#include "kernels/placement/partition.hpp"
 
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t index_of(RowRole role) { return static_cast<std::size_t>(role); }
-
-Forward forward_of(Rank reader, RowRole role, Clock clock, std::vector<PartKeys> const& parts) {
-  Forward forward{.reader = reader, .role = role, .intent = {.clock = clock, .parts = {}}};
-  for (auto const& [table, keys] : parts) forward.intent.parts.push_back({table, keys.size()});
-  return forward;
-}
+std::uint32_t list_count(std::size_t parts) { return kRowRoles * static_cast<std::uint32_t>(parts); }
 
 }  // namespace
 
-void HomePlanner::announce(Rank reader, Clock clock, std::vector<PartKeys> parts) {
-  GPUPS_ASSERT(clock > planned_);  // plan() would not see the batch any more
-  auto const& batch = announced_[clock].emplace_back(AnnouncedBatch{reader, std::move(parts)});
-  if (clock < planned_ + kPolicyWindow) add_uses(clock, batch);
+void HomePlanner::announce(Rank reader, Clock clock, std::vector<ListKeys> parts) {
+  GPUPS_ASSERT(clock > planned_);  // wait_plan() would not see the batch any more
+  uses_.add(clock, {reader, std::move(parts)});
 }
 
-// Adds the uses of a batch to those that the policy sees.
-void HomePlanner::add_uses(Clock clock, AnnouncedBatch const& batch) {
-  if (state_.policy == PlacementPolicy::kStatic) return;
-  uses_.resize(state_.tables.size());
-  for (auto const& [table, keys] : batch.parts) {
-    if (state_.may_move(table)) uses_[number(table)].add(View<Key const>(keys), clock, batch.reader);
-  }
-}
+// -- the plan of a step --
 
-std::vector<HomePlanner::Plan> HomePlanner::plan(Clock clock) {
+std::vector<HomePlanner::Plan> HomePlanner::wait_plan(Clock clock) {
   GPUPS_ASSERT(clock > planned_);  // directories know the owners around the last planned step only
-  // The policy sees the batches of kPolicyWindow steps. Of those that are announced already, some are new.
-  auto const last = announced_.lower_bound(clock + kPolicyWindow);
-  for (auto seen = announced_.lower_bound(planned_ + kPolicyWindow); seen != last; ++seen) {
-    for (auto const& batch : seen->second) add_uses(seen->first, batch);
-  }
   planned_ = clock;
-  auto const batches = announced_.extract(clock);
-  if (state_.policy != PlacementPolicy::kStatic) move_rows(clock, !batches.empty());
   std::vector<Plan> plans;
-  if (batches.empty()) return plans;
-  for (auto const& [reader, parts] : batches.mapped()) {
-    std::vector<RowOwners> owners;
-    for (auto const& [table, keys] : parts) {
-      auto const& directory = state_.placement.directories[number(table)];
-      owners.push_back(directory.owners_around(View<Key const>(keys), state_.me, clock));
-    }
-    auto const& plan = plans.emplace_back(make_plan(reader, clock, parts, std::move(owners)));
-    for (auto const& [owner, keys] : plan.forwards) forwards_[owner].push_back({reader, clock, keys});
-    if (reader == state_.me || !plan.any_away) continue;
-    auto const route = encode_route(plan);
-    auto& routes = routes_[reader];
-    routes.routes.push_back(route.routes[0]);
-    routes.bytes->insert(routes.bytes->end(), route.bytes->begin(), route.bytes->end());
+  auto const* const step = uses_.at(clock);
+  if (step == nullptr) return plans;
+  auto used = uses_.wait_list_rows(state_.stream, state_.tables.size(), clock);
+  auto const lists = wait_list(*step, used, clock);
+  queue_forwards(*step, lists, clock);
+  auto routes = write_routes(*step, lists, clock);
+  for (std::size_t b = 0; b < step->batches.size(); ++b) {
+    plans.push_back({step->batches[b].reader, keys_of(*step, lists, b, state_.me), std::move(routes[b])});
   }
+  if (state_.rows_move() && sees_as_far(clock)) {
+    hot_rows_ = std::move(used);
+    for (std::uint32_t t = 0; t < hot_rows_.tables.size(); ++t) {
+      if (!state_.may_move(TableId{t})) hot_rows_.tables[t].size = 0;
+    }
+  }
+  uses_.drop(clock);
   return plans;
 }
 
 // Returns true if batches are announced as far ahead of a step as they were for the step before. At the end of
 // training, fewer and fewer are.
 bool HomePlanner::sees_as_far(Clock clock) {
-  auto const ahead = std::distance(announced_.begin(), announced_.lower_bound(clock + kPolicyWindow));
+  auto const ahead = uses_.steps(clock + 1, clock + kernels::kPolicyWindow);
   return ahead >= std::exchange(steps_ahead_, ahead);
 }
 
-// Lets the policy choose the owners of all rows that batches use in a step.
-void HomePlanner::move_rows(Clock clock, bool is_used) {
-  uses_.resize(state_.tables.size());
-  bool const count_uses = is_used && sees_as_far(clock);
-  if (count_uses) hot_rows_.clear();
-  for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
-    auto const used = uses_[t].take(clock);
-    if (count_uses) hot_rows_.add(TableId{t}, used);
-    auto& directory = state_.placement.directories[t];
-    auto const before = directory.owners(View<Key const>(used.keys), state_.me, clock);
-    auto const owners = choose_owners(state_.has_restored ? PlacementPolicy::kStatic : state_.policy,
-                                      {.step = clock,
-                                       .bytes = row_bytes(state_.table(TableId{t}).options()),
-                                       .keys = used.keys,
-                                       .owners = before,
-                                       .first_user = used.first,
-                                       .users = used.users});
-    GPUPS_ASSERT(before.size() == used.keys.size() && owners.size() == used.keys.size());
-    std::vector<Key> moved;
-    std::vector<Rank> to;
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-      GPUPS_ASSERT(number(owners[i]) < static_cast<std::uint32_t>(state_.ranks));
-      if (owners[i] == before[i]) continue;
-      moved.push_back(used.keys[i]);
-      to.push_back(owners[i]);
+std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& used) const {
+  std::vector<kernels::RowsOfTable> tables;
+  for (std::uint32_t t = 0; t < used.tables.size(); ++t) {
+    bool const moves = state_.may_move(TableId{t}) && !state_.has_restored;
+    tables.push_back({.first = used.tables[t].first,
+                      .size = used.tables[t].size,
+                      .bytes = row_bytes(state_.table(TableId{t}).options()),
+                      .policy = moves ? state_.policy : PlacementPolicy::kStatic});
+  }
+  return tables;
+}
+
+// Lets the policy choose the owners of the rows, and makes the lists of all owners.
+HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows const& used, Clock clock) {
+  auto& stream = state_.stream;
+  auto const owners = state_.placement.choose(stream, used, rows_of_tables(used), clock);
+  StepLists lists;
+  lists.placed = Array<std::uint32_t>(stream.device(), step.uses());
+  kernels::place_uses(stream, {.run = {step.keys, step.ranks},
+                               .positions = step.positions,
+                               .tables = used.tables,
+                               .heads = used.heads,
+                               .owners = owners.before,
+                               .chosen = owners.in_step,
+                               .placed = lists.placed});
+  for (auto const& batch : step.batches) {
+    lists.of_batch.push_back(lists.of_owner);
+    lists.of_owner += list_count(batch.parts.size());
+  }
+  std::vector<kernels::PartUses> parts;
+  for (auto const& part : step.parts) {
+    auto const& batch = step.batches[part.batch];
+    parts.push_back({.uses = part.uses,
+                     .reader = number(batch.reader),
+                     .first_list = lists.of_batch[part.batch] + static_cast<std::uint32_t>(part.part),
+                     .parts = static_cast<std::uint32_t>(batch.parts.size())});
+  }
+  auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
+  std::uint32_t const all = lists.of_owner * static_cast<std::uint32_t>(state_.ranks);
+  auto const list_of = words(2 * step.uses()), items = words(2 * step.uses()), first = words(all + 1),
+             away = words(2 * parts.size());
+  kernels::list_uses(stream, {.parts = parts,
+                              .placed = lists.placed,
+                              .home = number(state_.me),
+                              .lists_of_owner = lists.of_owner,
+                              .list_of = list_of,
+                              .away = away});
+  kernels::partition_items(stream, {list_of, all, items, first});
+  kernels::HostReads reads(stream);
+  std::vector<std::uint32_t> moved;
+  reads.add<std::uint32_t>(first.view(), lists.first);
+  reads.add<std::uint32_t>(away.view(), lists.away);
+  reads.add<std::uint32_t>(owners.counts.view(), moved);
+  reads.wait();
+  auto const keys = std::make_shared<Array<Key>>(stream.device(), lists.first.back());
+  kernels::take_keys(stream, step.unsorted, items, *keys);
+  lists.keys = {.keys = *keys, .memory = keys};
+  state_.placement.wait_plan(stream, used, owners, moved, clock);
+  return lists;
+}
+
+// Returns the keys of a batch that an owner gets.
+KeysByRole HomePlanner::keys_of(StepUses const& step, StepLists const& lists, std::size_t batch, Rank owner) const {
+  auto const& parts = step.batches[batch].parts;
+  KeysByRole keys;
+  auto list = number(owner) * lists.of_owner + lists.of_batch[batch];
+  for (auto& of_role : keys) {
+    for (auto const& part : parts) of_role.push_back({part.table, lists.of(list++, 1), lists.keys.memory});
+  }
+  return keys;
+}
+
+// Queues the forwards of all owners. The keys of an owner are one after another.
+void HomePlanner::queue_forwards(StepUses const& step, StepLists const& lists, Clock clock) {
+  for (Rank const owner : state_.others()) {
+    auto const keys = lists.of(number(owner) * lists.of_owner, lists.of_owner);
+    if (keys.empty()) continue;
+    auto& to = forwards_[owner];
+    GPUPS_ASSERT(to.plain.empty());  // a step is planned in each round
+    to.plain.push_back({.keys = keys, .memory = lists.keys.memory});
+    to.keys = keys.size();
+    for (std::size_t b = 0; b < step.batches.size(); ++b) {
+      auto const of_batch = keys_of(step, lists, b, owner);
+      for (std::size_t r = 0; r < kRowRoles; ++r) {
+        if (!has_keys(of_batch[r])) continue;
+        // The reader needs no keys of its own batch.
+        GPUPS_ASSERT(step.batches[b].reader != owner);
+        auto& forward = to.forwards.emplace_back(
+            Forward{.reader = step.batches[b].reader, .role = static_cast<RowRole>(r), .intent = {clock, {}}});
+        for (auto const& part : of_batch[r]) forward.intent.parts.push_back({part.table, part.keys.size()});
+      }
     }
-    directory.plan(View<Key const>(moved), to, state_.me, clock, PlacementReason::kPolicy);
   }
 }
 
-HomePlanner::Plan HomePlanner::plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const {
-  GPUPS_ASSERT(is_planned(clock));  // rows could still move before the step
-  std::vector<RowOwners> owners;
-  for (auto const& [table, keys] : parts) {
-    // Late fetches are answered when the rows have moved.
-    auto const in_step = state_.placement.directories[number(table)].owners(View<Key const>(keys), state_.me, clock);
-    owners.push_back({.before = in_step, .in_step = in_step});
-  }
-  return make_plan(reader, clock, parts, std::move(owners));
-}
-
-HomePlanner::Plan HomePlanner::make_plan(Rank reader, Clock clock, std::vector<PartKeys> const& parts,
-                                         std::vector<RowOwners> owners) const {
-  GPUPS_ASSERT(owners.size() == parts.size());
-  Plan plan{.reader = reader, .clock = clock, .own = {.reads = without_keys(parts)}};
-  std::vector<PartKeys> updates = without_keys(parts), moves = updates;
-  bool differ = false, any_moves = false;
-  std::set<std::pair<TableId, Key>> moved;  // a row that several parts use moves with the first of them
-  auto const add = [&](Rank owner, RowRole role, std::size_t p, Key key) {
-    bool const both = role == RowRole::kReadAndUpdate;
-    if (owner != state_.me) {
-      auto& of_role = plan.forwards[owner][index_of(role)];
-      if (of_role.empty()) of_role = without_keys(parts);
-      return of_role[p].keys.push_back(key);
+// Writes the routes of all batches, and queues those of other ranks. Returns that of each batch; nullopt: this rank
+// owns all rows.
+std::vector<std::optional<BatchRoute>> HomePlanner::write_routes(StepUses const& step, StepLists const& lists,
+                                                                 Clock clock) {
+  auto const bytes_of = [&](std::size_t batch, std::vector<RoutePart> const& parts) {
+    std::size_t bytes = 0;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      bytes += route_bytes(step.batches[batch].parts[p].keys.size(), parts[p], state_.ranks);
     }
-    if (both || role == RowRole::kRead) plan.own.reads[p].keys.push_back(key);
-    if (both || role == RowRole::kUpdate) updates[p].keys.push_back(key);
-    differ = differ || role == RowRole::kRead || role == RowRole::kUpdate;
-    if (role == RowRole::kMove) moves[p].keys.push_back(key);
-    any_moves = any_moves || role == RowRole::kMove;
+    return bytes;
   };
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& [before, in_step] = owners[p];
-    GPUPS_ASSERT(before.size() == parts[p].keys.size() && in_step.size() == parts[p].keys.size());
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      Key const key = parts[p].keys[i];
-      plan.any_away = plan.any_away || before[i] != state_.me || in_step[i] != state_.me;
-      if (before[i] == in_step[i]) {
-        if (before[i] != reader) add(before[i], RowRole::kReadAndUpdate, p, key);
-      } else if (in_step[i] == reader) {
-        if (moved.emplace(parts[p].table, key).second) add(before[i], RowRole::kMove, p, key);
-      } else {
-        if (before[i] != reader) add(before[i], RowRole::kRead, p, key);
-        add(in_step[i], RowRole::kUpdate, p, key);
-      }
-    }
+  std::vector<Route> routes;
+  for (auto const& batch : step.batches) routes.push_back({clock, std::vector<RoutePart>(batch.parts.size())});
+  for (std::size_t u = 0; u < step.parts.size(); ++u) {
+    routes[step.parts[u].batch].parts[step.parts[u].part] = {lists.away[2 * u] != 0, lists.away[2 * u + 1] != 0};
   }
-  for (auto& [owner, roles] : plan.forwards) {
-    for (auto& role : roles) {
-      for (auto& part : role) {
-        sort_keys(part.keys);
-        auto const repeated = std::adjacent_find(part.keys.begin(), part.keys.end());
-        if (repeated == part.keys.end()) continue;
-        state_.throw_peer_error(reader, fmt::format("announced key {} of table '{}' twice in a batch",
-                                                    number(*repeated), state_.table(part.table).options().name));
-      }
-    }
+  std::vector<std::optional<BatchRoute>> written(step.batches.size());
+  std::vector<std::shared_ptr<Array<std::uint8_t>>> memory(step.batches.size());
+  for (std::size_t b = 0; b < step.batches.size(); ++b) {
+    std::size_t const bytes = bytes_of(b, routes[b].parts);
+    if (bytes == 0) continue;
+    memory[b] = std::make_shared<Array<std::uint8_t>>(state_.stream.device(), bytes);
+    written[b] = BatchRoute{std::vector<RouteColumns>(routes[b].parts.size()), memory[b]};
   }
-  // The reader needs no keys of its own batch, and this rank takes its part of the plan without a message.
-  GPUPS_ASSERT(!plan.forwards.contains(reader) && !plan.forwards.contains(state_.me));
-  if (differ) plan.own.other_updates = std::move(updates);
-  if (any_moves) plan.own.moves = std::move(moves);
-  plan.owners = std::move(owners);
-  return plan;
+  std::vector<std::size_t> at(step.batches.size(), 0);
+  std::vector<kernels::PartRoute> parts;
+  // Within a batch, the columns are ordered by part, and uses by table.
+  std::vector<StepUses::UsesOfPart> by_part = step.parts;
+  std::stable_sort(by_part.begin(), by_part.end(), [](auto const& a, auto const& b) { return a.part < b.part; });
+  for (auto const& [b, p, first_use, uses] : by_part) {
+    if (!written[b]) continue;
+    auto const& part = routes[b].parts[p];
+    auto const columns = route_columns(memory[b]->view(), at[b], uses, part, state_.ranks);
+    at[b] += route_bytes(uses, part, state_.ranks);
+    written[b]->parts[p] = {columns.before, columns.in_step};
+    if (part.away || part.moves) parts.push_back({first_use, uses, columns.before, columns.in_step});
+  }
+  kernels::write_routes(state_.stream, {parts, lists.placed, rank_bytes(state_.ranks)});
+  for (std::size_t b = 0; b < step.batches.size(); ++b) {
+    Rank const reader = step.batches[b].reader;
+    if (!written[b] || reader == state_.me) continue;
+    routes_[reader].routes.push_back(routes[b]);
+    routes_[reader].columns.push_back(*written[b]);
+  }
+  return written;
+}
+
+std::vector<RankedRow> HomePlanner::wait_hottest_rows(std::size_t most) const {
+  return cache::wait_hottest_rows(state_.stream, hot_rows_, most);
 }
 
 std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
-  std::map<Rank, OutgoingForwards> outgoing;
+  auto all = std::exchange(forwards_, {});
+  std::map<Rank, std::vector<Key>> on_host;
+  kernels::HostReads reads(state_.stream);
+  for (auto& [owner, to] : all) {
+    if (!state_.plain_keys.sent_to[number(owner)]) reads.add<Key>(to.plain[0].keys, on_host[owner]);
+  }
+  reads.wait();
   std::vector<KeyEncoder::List> lists;
-  for (auto const& [owner, queued] : forwards_) {
-    auto& to = outgoing[owner];
-    for (auto const& [reader, clock, roles] : queued) {
-      GPUPS_ASSERT(clock == state_.round.clock() + 2);  // owners find the rows when they apply the step before
-      for (std::size_t r = 0; r < roles.size(); ++r) {
-        if (roles[r].empty()) continue;
-        to.forwards.push_back(forward_of(reader, static_cast<RowRole>(r), clock, roles[r]));
-        for (auto const& [table, keys] : roles[r]) {
-          if (keys.empty()) continue;
-          auto& dictionary = encoders_
-                                 .try_emplace({owner, table}, state_.dictionary_capacity(
-                                                                  table, state_.plain_keys.sent_to[number(owner)]))
-                                 .first->second;
-          lists.push_back({&dictionary, View<Key const>(keys), clock, to.bytes.get()});
-        }
+  for (auto const& [owner, keys] : on_host) {
+    auto& to = all[owner];
+    to.plain.clear();
+    std::size_t first = 0;
+    for (auto const& forward : to.forwards) {
+      GPUPS_ASSERT(forward.intent.clock == state_.round.clock() + 2);  // owners find the rows in the step before
+      for (auto const& [table, count] : forward.intent.parts) {
+        View<Key const> const of_part(keys.data() + std::exchange(first, first + count), count);
+        if (count == 0) continue;
+        auto& dictionary =
+            encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table, false)).first->second;
+        lists.push_back({&dictionary, of_part, forward.intent.clock, to.bytes.get()});
       }
     }
   }
   KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.clock());
-  forwards_.clear();
-  return outgoing;
+  return all;
 }
 
-std::map<Rank, OutgoingRoutes> HomePlanner::take_routes() { return std::exchange(routes_, {}); }
+// -- late fetches --
 
-OutgoingForwards HomePlanner::wait_encode_late(Stream& host, Plan const& plan, KeysByRole const& keys) {
+HomePlanner::LatePlan HomePlanner::wait_plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const {
+  GPUPS_ASSERT(is_planned(clock));  // rows could still move before the step
+  LatePlan plan{.reader = reader, .clock = clock, .own = without_keys(parts), .forwards = {}};
+  std::vector<std::uint8_t> bytes;
+  Route route{.clock = clock, .parts = std::vector<RoutePart>(parts.size())};
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& [table, keys] = parts[p];
+    auto const owners = state_.placement.at(table).wait_owners(state_.stream, View<Key const>(keys), clock);
+    route.parts[p].away = std::any_of(owners.begin(), owners.end(), [this](Rank owner) { return owner != state_.me; });
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (owners[i] == state_.me) {
+        plan.own[p].keys.push_back(keys[i]);
+      } else if (owners[i] != reader) {
+        plan.forwards.try_emplace(owners[i], without_keys(parts)).first->second[p].keys.push_back(keys[i]);
+      }
+    }
+    if (!route.parts[p].away) continue;
+    std::size_t const first = bytes.size();
+    bytes.resize(first + route_bytes(keys.size(), route.parts[p], state_.ranks));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      kernels::write_rank(bytes.data() + first, i, number(owners[i]), rank_bytes(state_.ranks));
+    }
+  }
+  if (bytes.empty()) return plan;
+  auto const memory = std::make_shared<Array<std::uint8_t>>(to_device(state_.stream, bytes));
+  plan.route = BatchRoute{{}, memory};
+  std::size_t at = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const columns = route_columns(memory->view(), at, parts[p].keys.size(), route.parts[p], state_.ranks);
+    plan.route->parts.push_back({columns.before, columns.in_step});
+    at += route_bytes(parts[p].keys.size(), route.parts[p], state_.ranks);
+  }
+  return plan;
+}
+
+Route late_route(Clock clock, BatchRoute const& route) {
+  Route header{.clock = clock, .parts = {}};
+  for (auto const& part : route.parts) header.parts.push_back({.away = !part.before.empty(), .moves = false});
+  return header;
+}
+
+OutgoingForwards wait_encode_late(Stream& host, HomePlanner::LatePlan const& plan, std::vector<PartKeys> const& parts) {
   OutgoingForwards outgoing;
-  // Late fetches are answered when the rows have moved, so they have one role only.
-  for (std::size_t r = 0; r < keys.size(); ++r) {
-    GPUPS_ASSERT(keys[r].empty() == (r != index_of(RowRole::kReadAndUpdate)));
-  }
-  auto const& parts = keys[index_of(RowRole::kReadAndUpdate)];
-  outgoing.forwards.push_back(forward_of(plan.reader, RowRole::kReadAndUpdate, plan.clock, parts));
-  for (auto const& part : parts) {
-    if (part.keys.empty()) continue;
-    KeyEncoder(0).wait_encode_keys(host, View<Key const>(part.keys), plan.clock, plan.clock, *outgoing.bytes);
-  }
-  return outgoing;
-}
-
-OutgoingRoutes HomePlanner::encode_route(Plan const& plan) const {
-  OutgoingRoutes outgoing;
-  auto& route = outgoing.routes.emplace_back(Route{.clock = plan.clock, .away = {}, .moved = {}});
-  for (auto const& [before, in_step] : plan.owners) {
-    std::vector<Rank> const home(before.size(), state_.me);
-    route.away.push_back(cache::encode_route(before, home, state_.ranks, *outgoing.bytes));
-    route.moved.push_back(cache::encode_route(in_step, before, state_.ranks, *outgoing.bytes));
+  auto& forward = outgoing.forwards.emplace_back(
+      Forward{.reader = plan.reader, .role = RowRole::kReadAndUpdate, .intent = {plan.clock, {}}});
+  for (auto const& [table, keys] : parts) {
+    forward.intent.parts.push_back({table, keys.size()});
+    outgoing.keys += keys.size();
+    if (keys.empty()) continue;
+    KeyEncoder(0).wait_encode_keys(host, View<Key const>(keys), plan.clock, plan.clock, *outgoing.bytes);
   }
   return outgoing;
 }

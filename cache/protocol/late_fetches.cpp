@@ -28,19 +28,19 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const&
     auto const id = next_fetch_++;
     fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
     ++pending.fetches;
-    keys_ += outgoing.keys();
+    keys_ += outgoing.keys;
     state_.messenger.send(home, {.kind = MessageKind::kLateFetch,
                                  .clock = clock,
                                  .id = id,
                                  .intents = outgoing.intents,
                                  .key_bytes = outgoing.key_bytes()});
-    intents_.send_keys(home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
+    send_keys(state_, home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
   }
   if (state_.placement.any_moved) {
     unplanned_.insert(clock);
     run_or_keep([this, clock, own] {
       if (!planner_.is_planned(clock)) return false;
-      plan_own(clock, own);
+      wait_plan_own(clock, own);
       return true;
     });
   }
@@ -48,31 +48,35 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const&
 }
 
 // Requests the rows of this home that are away.
-void LateFetches::plan_own(Clock clock, std::vector<PartKeys> const& own) {
+void LateFetches::wait_plan_own(Clock clock, std::vector<PartKeys> const& own) {
   unplanned_.erase(clock);
-  auto const plan = planner_.plan_late(state_.me, clock, own);
-  if (!plan.any_away) return;
+  auto const plan = planner_.wait_plan_late(state_.me, clock, own);
+  if (!plan.route) return;
   auto& pending = state_.batches.at(clock);
   GPUPS_ASSERT(!pending.routed && pending.fetches > 0);  // try_read() waits for the plan of this home
-  pending.routes[state_.me] = plan.owners;
+  pending.routes[state_.me] = *plan.route;
   auto const id = next_fetch_++;
   auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
-  expect_owners(fetch, pending);
+  wait_expect_owners(fetch, pending);
   ++pending.fetches;
-  for (auto const& [owner, roles] : plan.forwards) {
-    for (auto const& parts : roles) {
-      for (auto const& part : parts) keys_ += part.keys.size();
-    }
+  for (auto const& [owner, parts] : plan.forwards) {
+    for (auto const& part : parts) keys_ += part.keys.size();
   }
   forward(id, plan);
 }
 
 // Adds the other owners of a fetch to the ranks that must answer.
-void LateFetches::expect_owners(Fetch& fetch, PendingBatch const& pending) {
+void LateFetches::wait_expect_owners(Fetch& fetch, PendingBatch const& pending) {
   auto const route = pending.routes.find(fetch.home);
   if (route == pending.routes.end()) return;
-  for (auto const& owners : route->second) {
-    for (Rank const owner : owners.in_step) {
+  std::uint32_t const bytes = rank_bytes(state_.ranks);
+  for (auto const& part : route->second.parts) {
+    auto const owners = to_host(state_.stream, part.before);
+    for (std::size_t i = 0; i < owners.size() / bytes; ++i) {
+      Rank const owner{kernels::read_rank(owners.data(), i, bytes)};
+      if (number(owner) >= static_cast<std::uint32_t>(state_.ranks)) {
+        state_.throw_peer_error(fetch.home, "sent a route to a rank that does not exist");
+      }
       if (owner != fetch.home && owner != state_.me) fetch.unanswered.insert(owner);
     }
   }
@@ -92,7 +96,7 @@ void LateFetches::on_answer(Rank from, Message const& message) {
   router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
     auto& fetch = fetches_.at(id);
     fetch.routed = true;
-    expect_owners(fetch, state_.batches.at(fetch.clock));
+    wait_expect_owners(fetch, state_.batches.at(fetch.clock));
     run_or_keep([this, clock = fetch.clock] { return try_read(clock); });
   });
 }
@@ -151,18 +155,17 @@ std::vector<Rank> LateFetches::pending_peers(Clock step) const {
 // -- requests of other ranks --
 
 // Sends the keys of rows that are away to their owners, which answer the reader.
-void LateFetches::forward(std::uint64_t id, HomePlanner::Plan const& plan) {
+void LateFetches::forward(std::uint64_t id, HomePlanner::LatePlan const& plan) {
   for (auto const& [owner, keys] : plan.forwards) {
-    auto const outgoing = HomePlanner::wait_encode_late(state_.on_host, plan, keys);
+    auto const outgoing = wait_encode_late(state_.on_host, plan, keys);
     auto const forward_id = next_forward_++;
     state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
                                   .clock = plan.clock,
                                   .id = id,
                                   .forward_id = forward_id,
                                   .forwards = outgoing.forwards,
-                                  .key_bytes = outgoing.bytes->size()});
-    state_.messenger.send_data(state_.on_host, owner, tag(Section::kLateForwardKeys, forward_id, 0),
-                               outgoing.bytes->data(), outgoing.bytes->size(), &Traffic::late_fetches, outgoing.bytes);
+                                  .key_bytes = outgoing.key_bytes()});
+    send_keys(state_, owner, outgoing, tag(Section::kLateForwardKeys, forward_id, 0), &Traffic::late_fetches);
   }
 }
 
@@ -170,16 +173,18 @@ void LateFetches::on_request(Rank from, Message const& message) {
   if (message.intents.size() != 1 || message.intents[0].clock != message.clock) {
     state_.throw_peer_error(from, "sent a late fetch without its keys");
   }
-  intents_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
+  announced_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
     run_or_keep([this, from, id = message.id, clock = message.clock, keys] {
       if (!planner_.is_planned(clock)) return false;
-      auto const plan = planner_.plan_late(from, clock, keys);
-      intents_.take_planned({&plan, 1});
+      auto const plan = planner_.wait_plan_late(from, clock, keys);
+      announced_.take_planned(from, clock, {upload_keys(state_.stream, plan.own)});
       forward(id, plan);
+      OutgoingRoutes routes;
+      if (plan.route) routes = {{late_route(clock, *plan.route)}, {*plan.route}};
       answer_in_time({.of = {from, clock},
                       .home = state_.me,
                       .answer = {.kind = MessageKind::kLateFetchReply, .clock = clock, .id = id}},
-                     plan.any_away ? planner_.encode_route(plan) : OutgoingRoutes());
+                     routes);
       return true;
     });
   });
@@ -189,7 +194,7 @@ void LateFetches::on_forward(Rank home, Message const& message) {
   if (message.forwards.size() != 1 || message.forwards[0].intent.clock != message.clock) {
     state_.throw_peer_error(home, "forwarded a late fetch without its keys");
   }
-  intents_.receive_forwards(home, message, [this, home, message] {
+  announced_.receive_forwards(home, message, [this, home, message] {
     answer_in_time({.of = {message.forwards[0].reader, message.clock},
                     .home = home,
                     .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
@@ -211,14 +216,11 @@ void LateFetches::wait_answer(LateRequest const& request, OutgoingRoutes const& 
   auto const& [reader, step] = request.of;
   auto answer = request.answer;
   answer.routes = routes.routes;
-  answer.route_bytes = routes.bytes->size();
-  auto const& list = state_.reader_batches.at(request.of).homes.at(request.home);
-  GPUPS_ASSERT(list.keys_received && !list.other_updates &&
-               list.moves.empty());  // the rows of late fetches do not move
-  auto const parts = finder_.wait_find_late(reader, list);
+  answer.route_bytes = routes.bytes();
+  GPUPS_ASSERT(state_.reader_batches.at(request.of).homes.at(request.home).keys_received);
+  auto const parts = finder_.wait_find_late(request.of, request.home);
   values_.wait_send_late(request.of, parts, answer);
-  state_.messenger.send_data(state_.on_host, reader, tag(Section::kLateRoutes, answer.id, 0), routes.bytes->data(),
-                             routes.bytes->size(), &Traffic::late_fetches, routes.bytes);
+  send_routes(state_, reader, routes, tag(Section::kLateRoutes, answer.id, 0), &Traffic::late_fetches);
 }
 
 void LateFetches::on_message(Rank from, Message const& message) {

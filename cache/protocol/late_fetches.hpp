@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "cache/protocol/announced_keys.hpp"
 #include "cache/protocol/batch_router.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
@@ -22,18 +23,19 @@ namespace gpups::cache {
 class LateFetches {
  public:
   // arrived: called when all values of a batch have arrived, with its step. All references must outlive this object.
-  LateFetches(RoundState& state, IntentExchange& intents, HomePlanner& planner, BatchRouter& router, RowFinder& finder,
-              ValueExchange& values, std::function<void(Clock)> arrived)
+  LateFetches(RoundState& state, IntentExchange& intents, AnnouncedKeys& announced, HomePlanner& planner,
+              BatchRouter& router, RowFinder& finder, ValueExchange& values, std::function<void(Clock)> arrived)
       : state_(state),
         intents_(intents),
+        announced_(announced),
         planner_(planner),
         router_(router),
         finder_(finder),
         values_(values),
         arrived_(std::move(arrived)) {}
 
-  // Requests the rows of a batch. own: the keys with this home, by part; empty if no row moves or has moved. Waits for
-  // the stream.
+  // Requests the rows of a batch. own: the keys with this home, by part, in the order of PreparedPart::own_order; empty
+  // if no row moves or has moved. Waits for the stream.
   void wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own);
   // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
   void on_message(Rank from, Message const& message);
@@ -69,20 +71,21 @@ class LateFetches {
 
   // Runs a task now and, while it returns false, again in wait_continue().
   void run_or_keep(std::function<bool()> task);
-  void plan_own(Clock clock, std::vector<PartKeys> const& own);
-  void forward(std::uint64_t id, HomePlanner::Plan const& plan);
+  void wait_plan_own(Clock clock, std::vector<PartKeys> const& own);
+  void forward(std::uint64_t id, HomePlanner::LatePlan const& plan);
   void on_request(Rank from, Message const& message);
   void on_forward(Rank home, Message const& message);
   void on_answer(Rank from, Message const& message);
   void wait_answer(LateRequest const& request, OutgoingRoutes const& routes);
   void answer_in_time(LateRequest const& request, OutgoingRoutes const& routes);
-  void expect_owners(Fetch& fetch, PendingBatch const& pending);
+  void wait_expect_owners(Fetch& fetch, PendingBatch const& pending);
   void finish_one(Clock clock);
   bool try_read(Clock clock);
   void read(Answer const& answer);
 
   RoundState& state_;
   IntentExchange& intents_;
+  AnnouncedKeys& announced_;
   HomePlanner& planner_;
   BatchRouter& router_;
   RowFinder& finder_;

@@ -60,7 +60,7 @@ std::vector<ReplicaUse> LeasedBatches::plan(TableId table, View<Key const> keys,
   bool const all = clock <= synchronized_until_;
   std::size_t const leases_max = state_.table(table).pin_budget(step_rows_[table]);
   if (home != state_.me) return of_table.plan(keys, occurrences, clock, leases_max, all);
-  auto const owners = state_.placement.directories[number(table)].owners(keys, home, clock);
+  auto const owners = state_.placement.at(table).wait_owners(state_.stream, keys, clock);
   for (bool const at_home : {false, true}) {
     std::vector<std::uint32_t> places, counts;
     std::vector<Key> some;

@@ -34,7 +34,7 @@ void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
   std::size_t words = 0, count = 0;
   std::map<Rank, std::vector<ListPart> const*> lists;
   for (auto& [id, batch] : state_.reader_batches) {
-    if (id.second != clock || batch.is_late || !has_moves(batch)) continue;
+    if (id.second != clock || batch.is_late || !has_rows(batch, kMoveRoles)) continue;
     lists[id.first] = &batch.moves;
     leaving_.first[id.first] = count;
     count += batch.moves.size();

@@ -105,7 +105,7 @@ void ResidualExchange::receive(Rank from, std::vector<FlushedList> const& lists,
 std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   GPUPS_ASSERT(state_.round.applied() == state_.round.clock());
   std::string_view bytes(reinterpret_cast<char const*>(list.keys->data()), list.keys->size());
-  auto keys = intents_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
+  auto keys = announced_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
   if (!bytes.empty()) throw comm::SerializationError("more bytes than its keys need");
   sort_keys(keys);
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/feedback/gradient_residuals.hpp"
+#include "cache/protocol/announced_keys.hpp"
 #include "cache/protocol/intent_exchange.hpp"
 #include "cache/protocol/round_state.hpp"
 
@@ -27,7 +28,8 @@ struct FlushedSums {
 class ResidualExchange {
  public:
   // Both references must outlive this object.
-  ResidualExchange(RoundState& state, IntentExchange& intents) : state_(state), intents_(intents) {}
+  ResidualExchange(RoundState& state, IntentExchange& intents, AnnouncedKeys& announced)
+      : state_(state), intents_(intents), announced_(announced) {}
 
   // Returns the residuals of gradients for rows of `owner`. REQUIRES: the table has gradient compression.
   ResidualTable& of(Rank owner, TableId table) {
@@ -89,6 +91,7 @@ class ResidualExchange {
 
   RoundState& state_;
   IntentExchange& intents_;
+  AnnouncedKeys& announced_;
   GradientResiduals residuals_;
   std::vector<ReceivedFlush> flushed_;  // flushed residuals of this step, from all ranks
   // Residuals that the next applied step adds exactly, if this rank owns the rows, or sends to their owner.

@@ -28,14 +28,15 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
                             std::vector<bool>(static_cast<std::size_t>(ranks))}},
       planner_(state_),
       router_(state_),
-      intents_(state_, planner_),
+      intents_(state_),
+      announced_(state_, planner_),
       leased_(state_),
-      residuals_(state_, intents_),
+      residuals_(state_, intents_, announced_),
       finder_(state_),
       gradients_(state_, residuals_),
       values_(state_, residuals_),
       moves_(state_),
-      late_fetches_(state_, intents_, planner_, router_, finder_, values_,
+      late_fetches_(state_, intents_, announced_, planner_, router_, finder_, values_,
                     [this](Clock clock) { check_ready(clock); }) {}
 
 // -- the end of a step --
@@ -141,7 +142,7 @@ void RoundExecutor::send_gradient_phase() {
     message.key_bytes = outgoing.key_bytes();
     state_.messenger.send(owner, message);
     for (auto const& send : sends) send();
-    intents_.send_keys(owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
+    send_keys(state_, owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
   }
   // Intents for a step travel with one of the rounds before it, so nothing of this round is left.
   GPUPS_ASSERT(std::all_of(own_intents_.begin(), own_intents_.end(),
@@ -160,7 +161,7 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
                                         [this, from] { state_.round.on_data_received(from); });
   gradients_.receive(from, message.gradients, taken);
   residuals_.receive(from, message.flushed, taken);
-  intents_.receive(from, message, taken);
+  announced_.receive(from, message, taken);
 }
 
 void RoundExecutor::apply() {
@@ -169,7 +170,7 @@ void RoundExecutor::apply() {
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && step == state_.round.clock());
   std::size_t const samples = state_.round.all().samples;
   bool const rejected = !state_.round.all().rejection.empty();
-  intents_.require_keys(step);
+  announced_.require_keys(step);
   kernels::HostReads arrived(state_.stream);
   if (!rejected) gradients_.find(arrived);
   finder_.wait_find(step, arrived);
@@ -192,7 +193,7 @@ void RoundExecutor::apply() {
   std::vector<std::uint32_t> bad_rows;
   kernels::HostReads applied(state_.stream);
   applied.add<std::uint32_t>(bad_rows_there.view(), bad_rows);
-  finder_.read_repeated(applied);
+  finder_.read_wrong(applied);
   values_.find_existing(step + 1, applied);
   moves_.find_leaving(step + 1, applied);
   applied.wait();
@@ -201,7 +202,7 @@ void RoundExecutor::apply() {
   TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
   residuals_.end_apply(rejected);
-  intents_.end_step(step);
+  announced_.end_step(step);
   late_fetches_.wait_continue();
 }
 
@@ -212,7 +213,7 @@ void RoundExecutor::send_refresh_phase() {
   values_.wait_pack(next);
   moves_.pack(next);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.wait_pin_leaving(next);
-  plan(next + 1);
+  wait_plan(next + 1);
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();
   for (Rank const peer : state_.others()) {
@@ -221,32 +222,30 @@ void RoundExecutor::send_refresh_phase() {
     Message message{.kind = MessageKind::kRefreshPhase,
                     .clock = state_.round.clock(),
                     .forwards = forwards.forwards,
-                    .key_bytes = forwards.bytes->size(),
+                    .key_bytes = forwards.key_bytes(),
                     .routes = routes.routes,
-                    .route_bytes = routes.bytes->size()};
+                    .route_bytes = routes.bytes()};
     values_.fill_in(peer, message);
     moves_.fill_in(peer, message);
     state_.messenger.send(peer, message);
     values_.send(peer, next);
     moves_.send(peer, next);
-    state_.messenger.send_data(state_.on_host, peer, tag(Section::kForwardKeys, state_.step(), 0),
-                               forwards.bytes->data(), forwards.bytes->size(), &Traffic::intents, forwards.bytes);
-    state_.messenger.send_data(state_.on_host, peer, tag(Section::kRoutes, state_.step(), 0), routes.bytes->data(),
-                               routes.bytes->size(), &Traffic::intents, routes.bytes);
+    send_keys(state_, peer, forwards, tag(Section::kForwardKeys, state_.step(), 0), &Traffic::intents);
+    send_routes(state_, peer, routes, tag(Section::kRoutes, state_.step(), 0), &Traffic::intents);
   }
 }
 
 // Plans the batches of a step, if rows move or have moved.
-void RoundExecutor::plan(Clock step) {
+void RoundExecutor::wait_plan(Clock step) {
   if (!state_.placement.any_moved) return;
-  auto plans = planner_.plan(step);
-  for (auto const& plan : plans) {
-    if (plan.reader != state_.me || !plan.any_away) continue;
-    GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
-    state_.batches.at(step).routes[state_.me] = plan.owners;
+  for (auto& plan : planner_.wait_plan(step)) {
+    if (plan.reader != state_.me) {
+      announced_.take_planned(plan.reader, step, std::move(plan.own));
+    } else if (plan.route) {
+      GPUPS_ASSERT(state_.batches.at(step).sent && !state_.batches.at(step).routed);
+      state_.batches.at(step).routes[state_.me] = std::move(*plan.route);
+    }
   }
-  std::erase_if(plans, [this](auto const& plan) { return plan.reader == state_.me; });
-  intents_.take_planned(plans);
   late_fetches_.wait_continue();
 }
 
@@ -270,7 +269,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   } else {
     taken();
   }
-  intents_.receive_forwards(from, message, taken);
+  announced_.receive_forwards(from, message, taken);
   router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 

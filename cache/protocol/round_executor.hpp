@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/protocol/announced_keys.hpp"
 #include "cache/protocol/batch_router.hpp"
 #include "cache/protocol/gradient_exchange.hpp"
 #include "cache/protocol/home_planner.hpp"
@@ -86,7 +87,8 @@ class RoundExecutor {
   std::uint64_t remote_keys() const { return state_.remote_keys; }
   // Returns the number of keys of routed batches whose home is another rank.
   std::uint64_t remote_home_keys() const { return state_.remote_home_keys; }
-  HotRows const& hot_rows() const { return planner_.hot_rows(); }
+  // See HomePlanner.
+  std::vector<RankedRow> wait_hottest_rows(std::size_t most) const { return planner_.wait_hottest_rows(most); }
   // Returns the number of rows that this rank has passed to other ranks while training.
   std::uint64_t moved_rows() const { return moves_.rows(); }
 
@@ -103,7 +105,7 @@ class RoundExecutor {
   void receive_gradient_phase(Rank from, Message const& message);
   void apply();
   void send_refresh_phase();
-  void plan(Clock step);
+  void wait_plan(Clock step);
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);
@@ -115,6 +117,7 @@ class RoundExecutor {
   HomePlanner planner_;
   BatchRouter router_;
   IntentExchange intents_;
+  AnnouncedKeys announced_;
   LeasedBatches leased_;
   ResidualExchange residuals_;
   RowFinder finder_;
@@ -122,7 +125,7 @@ class RoundExecutor {
   ValueExchange values_;
   MoveExchange moves_;
   LateFetches late_fetches_;
-  std::vector<std::pair<Clock, std::vector<PartKeys>>> own_intents_;  // for the next gradient phase
+  std::vector<std::pair<Clock, std::vector<ListKeys>>> own_intents_;  // for the next gradient phase
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next
 };

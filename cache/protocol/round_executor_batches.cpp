@@ -16,6 +16,9 @@ void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
   if (state_.ranks == 1) return;
   state_.staleness = staleness;
   if (policy == PlacementPolicy::kStatic) return;
+  GPUPS_REQUIRE(static_cast<std::uint32_t>(state_.ranks) <= kernels::kMovingRanksMax,
+                "rows of {} ranks cannot move (at most {}): use placement policy 'static'", state_.ranks,
+                kernels::kMovingRanksMax);
   state_.policy = policy;
   state_.placement.any_moved = true;
 }
@@ -35,7 +38,9 @@ void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounce
   auto& placement = state_.placement;
   for (auto& part : batch->parts) {
     part.ids = Array<std::uint32_t>(state_.stream.device(), part.rows);
-    part.reads.positions = Array<std::uint32_t>(state_.stream.device(), part.rows - part.rows_at(state_.me));
+    auto const memory =
+        std::make_shared<Array<std::uint32_t>>(state_.stream.device(), part.rows - part.rows_at(state_.me));
+    static_cast<PositionList&>(part.reads) = {memory->view(), memory};
     part.reads.first.assign(1, 0);
     for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(state_.ranks); ++q) {
       auto const rows = Rank{q} == state_.me ? 0 : part.rows_at(Rank{q});
@@ -65,10 +70,10 @@ void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounce
 // Announces a batch whose rows may be away from their homes: the plan of its step routes it.
 void RoundExecutor::wait_announce_moving(PendingBatch& pending) {
   auto& batch = *pending.batch;
-  std::vector<ListKeys> of_home;
-  for (auto const& part : batch.parts) of_home.push_back({part.table, part.keys_at(state_.me)});
-  auto own = wait_download_keys(state_.stream, of_home);
-  if (batch.clock <= state_.round.next_in() + 1) return late_fetches_.wait_fetch(pending, own);
+  auto own = intents_.own_keys(batch);
+  if (batch.clock <= state_.round.next_in() + 1) {
+    return late_fetches_.wait_fetch(pending, wait_download_keys(state_.stream, own));
+  }
   intents_.wait_queue(batch);
   own_intents_.emplace_back(batch.clock, std::move(own));
 }

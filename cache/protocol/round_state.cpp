@@ -34,11 +34,12 @@ ReadRows read_rows(PendingBatch const& pending, std::size_t part, Rank from, std
   auto const& reads = pending.batch->parts[part].reads;
   ReadRows const all{.first = reads.first[number(from)], .size = reads.size_of(from)};
   if (!late_home) return all;
-  auto const of_part = pending.late_places.find(part);
-  if (of_part == pending.late_places.end()) return *late_home == from ? all : ReadRows{};
-  auto const places = of_part->second.find({from, *late_home});
-  if (places == of_part->second.end()) return {};
-  return {.size = places->second.size(), .places = places->second.view()};
+  auto const found = pending.late_answers.find(part);
+  if (found == pending.late_answers.end()) return *late_home == from ? all : ReadRows{};
+  auto const& [places, first] = found->second;
+  auto const list = number(from) * (reads.first.size() - 1) + number(*late_home);
+  return {.size = first[list + 1] - first[list],
+          .places = places.positions.slice(first[list], first[list + 1] - first[list])};
 }
 
 bool has_list(PreparedBatch::Impl const& batch, RankLists PreparedPart::*lists, Rank rank) {
@@ -73,34 +74,43 @@ View<std::uint32_t const> take_rows(Stream& stream, View<std::uint32_t const> co
   return taken;
 }
 
-namespace {
-
 bool has_keys(std::vector<ListKeys> const& parts) {
   return std::any_of(parts.begin(), parts.end(), [](auto const& part) { return !part.keys.empty(); });
 }
 
-}  // namespace
-
-bool has_reads(ReaderBatch const& batch) {
-  return std::any_of(batch.homes.begin(), batch.homes.end(),
-                     [](auto const& home) { return has_keys(home.second.reads); });
+bool has_rows(ReaderBatch const& batch, std::span<RowRole const> roles) {
+  return std::any_of(batch.homes.begin(), batch.homes.end(), [=](auto const& home) {
+    return std::any_of(roles.begin(), roles.end(), [&](RowRole role) { return has_keys(home.second.of(role)); });
+  });
 }
 
-bool has_moves(ReaderBatch const& batch) {
-  return std::any_of(batch.homes.begin(), batch.homes.end(),
-                     [](auto const& home) { return has_keys(home.second.moves); });
+std::vector<View<Key const>> keys_of(ReaderBatch const& batch, std::span<RowRole const> roles, std::size_t part) {
+  std::vector<View<Key const>> pieces;
+  for (auto const& [home, list] : batch.homes) {
+    for (RowRole const role : roles) {
+      auto const& parts = list.of(role);
+      if (!parts.empty() && !parts[part].keys.empty()) pieces.push_back(parts[part].keys);
+    }
+  }
+  return pieces;
+}
+
+std::size_t parts_of(ReaderBatch const& batch) {
+  return batch.homes.empty() ? 0 : batch.homes.begin()->second.tables.size();
+}
+
+std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts) {
+  std::vector<PartKeys> empty;
+  for (auto const& part : parts) empty.push_back({.table = part.table, .keys = {}});
+  return empty;
 }
 
 void join_updates(ReaderBatch& batch) {
   if (!batch.updates.empty()) return;
-  for (auto const& [home, list] : batch.homes) {
-    auto const& parts = list.updates();
-    GPUPS_ASSERT(batch.updates.empty() || batch.updates.size() == parts.size());
-    batch.updates.resize(parts.size());
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      batch.updates[p].table = parts[p].table;
-      batch.updates[p].count += parts[p].keys.size();
-    }
+  batch.updates.resize(parts_of(batch));
+  for (std::size_t p = 0; p < batch.updates.size(); ++p) {
+    batch.updates[p].table = batch.homes.begin()->second.tables[p];
+    for (auto const& keys : keys_of(batch, kUpdateRoles, p)) batch.updates[p].count += keys.size();
   }
 }
 

@@ -9,23 +9,27 @@
 // there is a list for each, and one for the rows that move to the reader.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cache/batch/prepared_batch.hpp"
 #include "cache/placement/owner_directory.hpp"
-#include "cache/protocol/list_keys.hpp"
+#include "cache/placement/policy.hpp"
 #include "cache/protocol/round.hpp"
 #include "cache/protocol/row_bodies.hpp"
 #include "cache/rows/table_shard.hpp"
+#include "cache/wire/list_keys.hpp"
 #include "cache/wire/received_sums.hpp"
+#include "cache/wire/route_columns.hpp"
 #include "cache/wire/store_messenger.hpp"
 #include "kernels/runtime/host_reads.hpp"
 
@@ -55,21 +59,27 @@ struct ArrivedRows {
   Array<std::uint8_t> bytes{};
 };
 
+// The answers to late fetches come from each owner for each home by themselves. The places of the rows of an answer in
+// PreparedPart::reads.
+struct LateAnswers {
+  PositionList places{};
+  std::vector<std::uint32_t> first{};  // (ranks * ranks + 1): list owner * ranks + home begins at places[first[...]]
+};
+
 // A batch of this rank that is announced, and whose step is not complete.
 struct PendingBatch {
   BatchPtr batch;
   bool sent = false;     // its intents were sent, with a round or as late fetches
   bool is_late = false;  // they were sent as late fetches
-  // From each home: the owners of the rows of its intent, by part. No entry: it owns all of these rows itself.
-  std::map<Rank, std::vector<RowOwners>> routes{};
+  // From each home: the owners of the rows of its intent. No entry: it owns all of these rows itself.
+  std::map<Rank, BatchRoute> routes{};
   bool routed = false;                                    // the lists of owners are complete
   bool placed = false;                                    // rows that other ranks own have replicas
   std::vector<std::shared_ptr<ReceivedValues>> values{};  // that are not decoded, in the order of their headers
   std::vector<std::shared_ptr<ArrivedRows>> arrived{};    // that are not decoded
   std::size_t fetches{};                                  // late fetches whose values have not arrived
-  // The answers to late fetches come from each owner for each home by themselves. By part with rows that are away from
-  // their homes, and by owner and home: the places of the answer's rows in PreparedPart::reads.
-  std::map<std::size_t, std::map<std::pair<Rank, Rank>, Array<std::uint32_t>>> late_places{};
+  // By part with rows that are away from their homes.
+  std::map<std::size_t, LateAnswers> late_answers{};
   // Under bounded staleness: keys of other homes that the samples use without an announcement, less those that are
   // announced only because gradients have waited.
   std::int64_t unannounced = 0;
@@ -109,15 +119,18 @@ struct UpdatedPart : ListPart {
   Matrix<std::int64_t> decoded_sums{};                // (sent, dim)
 };
 
-// The keys of a reader's batch that have one home and this rank as an owner, by part.
-struct HomeList : KeysByUse<ListKeys> {
+// The keys of a reader's batch that one home has announced or forwarded to this rank, by role and part. Roles without
+// keys may have no parts.
+using KeysByRole = std::array<std::vector<ListKeys>, kRowRoles>;
+
+// The keys of a reader's batch that have one home and this rank as an owner.
+struct HomeList {
+  std::vector<TableId> tables{};  // of the parts
   std::set<RowRole> announced{};  // roles with a list
+  KeysByRole keys{};
   bool keys_received = false;
 
-  void take(KeysByUse<ListKeys> keys) {
-    static_cast<KeysByUse<ListKeys>&>(*this) = std::move(keys);
-    keys_received = true;
-  }
+  std::vector<ListKeys> const& of(RowRole role) const { return keys[static_cast<std::size_t>(role)]; }
 };
 
 // The batch of another rank at a clock, as far as this rank owns its rows.
@@ -192,9 +205,21 @@ Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t 
 View<std::uint32_t const> take_rows(Stream& stream, View<std::uint32_t const> column, ReadRows const& rows,
                                     std::deque<Array<std::uint32_t>>& room);
 
-// Returns true if homes have announced rows of this kind: they may have forwarded all of them.
-bool has_reads(ReaderBatch const& batch);
-bool has_moves(ReaderBatch const& batch);
+// What this rank does with rows: it sends their values, gets their gradients, or passes them to the reader.
+inline constexpr RowRole kReadRoles[] = {RowRole::kReadAndUpdate, RowRole::kRead};
+inline constexpr RowRole kUpdateRoles[] = {RowRole::kReadAndUpdate, RowRole::kUpdate};
+inline constexpr RowRole kMoveRoles[] = {RowRole::kMove};
+
+// Returns whether a list has keys.
+bool has_keys(std::vector<ListKeys> const& parts);
+// Returns whether homes have announced rows with one of these roles: they may have forwarded all of them.
+bool has_rows(ReaderBatch const& batch, std::span<RowRole const> roles);
+// Returns the keys of a part with these roles: ascending pieces, from each home.
+std::vector<View<Key const>> keys_of(ReaderBatch const& batch, std::span<RowRole const> roles, std::size_t part);
+// Returns the number of parts of the batch; 0 if no home has announced it.
+std::size_t parts_of(ReaderBatch const& batch);
+// Returns the same parts, without keys.
+std::vector<PartKeys> without_keys(std::vector<PartKeys> const& parts);
 
 // Joins the lists of updates of all homes; does nothing if they are joined.
 void join_updates(ReaderBatch& batch);

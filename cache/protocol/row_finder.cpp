@@ -12,18 +12,19 @@
 
 namespace gpups::cache {
 
-// Adds the lists of all parts, which are made in `parts`.
-void RowFinder::add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& parts) {
-  if (homes.empty()) return;
-  parts.resize(homes.front()->size());
+// Adds a list, which is made in `part`.
+void RowFinder::add(Rank reader, std::vector<View<Key const>> pieces, ListPart& part) {
+  auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &part, .pieces = std::move(pieces)});
+  for (auto const& keys : list.pieces) list.keys += keys.size();
+}
+
+// Adds the lists of all parts.
+void RowFinder::add(Rank reader, ReaderBatch const& batch, std::span<RowRole const> roles,
+                    std::vector<ListPart>& parts) {
+  parts.resize(parts_of(batch));
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    parts[p].table = (*homes.front())[p].table;
-    auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &parts[p], .pieces = {}});
-    for (auto const* const home : homes) {
-      GPUPS_ASSERT(home->size() == parts.size() && (*home)[p].table == parts[p].table);
-      list.pieces.push_back((*home)[p].keys);
-      list.keys += (*home)[p].keys.size();
-    }
+    parts[p].table = batch.homes.begin()->second.tables[p];
+    add(reader, keys_of(batch, roles, p), parts[p]);
   }
 }
 
@@ -31,22 +32,35 @@ void RowFinder::add(Rank reader, HomeKeys const& homes, std::vector<ListPart>& p
 void RowFinder::add_updates(Rank reader, ReaderBatch& batch) {
   join_updates(batch);
   bool is_found = !batch.is_late;
-  for (auto const& [home, list] : batch.homes) is_found = is_found && !list.other_updates;
+  for (auto const role : {RowRole::kRead, RowRole::kUpdate}) is_found = is_found && !has_rows(batch, {&role, 1});
   for (std::size_t p = 0; p < batch.updates.size(); ++p) {
     ListPart& part = batch.updates[p];
-    if (is_found) {
-      // The step before has found them, and the lists have not changed since.
-      GPUPS_ASSERT(batch.reads.size() == batch.updates.size());
-      GPUPS_ASSERT(batch.reads[p].table == part.table && batch.reads[p].ids.size() == batch.updates[p].count);
-      part = batch.reads[p];
+    if (!is_found) {
+      add(reader, keys_of(batch, kUpdateRoles, p), part);
       continue;
     }
-    auto& list = added_.emplace_back(JoinedKeys{.reader = reader, .part = &part, .pieces = {}});
-    for (auto const& [home, of_home] : batch.homes) {
-      list.pieces.push_back(of_home.updates()[p].keys);
-      list.keys += of_home.updates()[p].keys.size();
+    // The step before has found them, and the lists have not changed since.
+    GPUPS_ASSERT(batch.reads.size() == batch.updates.size());
+    GPUPS_ASSERT(batch.reads[p].table == part.table && batch.reads[p].ids.size() == batch.updates[p].count);
+    part = batch.reads[p];
+  }
+}
+
+// Adds the keys that homes have forwarded for a step, for check_found().
+void RowFinder::add_forwarded(Clock clock) {
+  forwarded_.clear();
+  for (auto const& [id, batch] : state_.reader_batches) {
+    for (auto const& [home, list] : batch.homes) {
+      if (id.second != clock || home == state_.me) continue;
+      for (auto const& role : list.keys) {
+        for (auto const& part : role) {
+          if (!part.keys.empty()) forwarded_.push_back({part.keys, number(home), number(part.table)});
+        }
+      }
     }
   }
+  foreign_there_ = Array<std::uint32_t>(state_.stream.device(), forwarded_.size());
+  kernels::find_foreign(state_.stream, forwarded_, static_cast<std::uint32_t>(state_.ranks), foreign_there_);
 }
 
 void RowFinder::wait_find(Clock step, kernels::HostReads& also) {
@@ -56,16 +70,11 @@ void RowFinder::wait_find(Clock step, kernels::HostReads& also) {
     if (clock == step) {
       add_updates(reader, batch);
     } else if (clock == step + 1 && !batch.is_late) {
-      HomeKeys reads, moves;
-      for (auto const& [home, list] : batch.homes) {
-        if (!list.keys_received) continue;  // only the keys of batches in order are needed now
-        reads.push_back(&list.reads);
-        if (!list.moves.empty()) moves.push_back(&list.moves);
-      }
-      add(reader, reads, batch.reads);
-      add(reader, moves, batch.moves);
+      add(reader, batch, kReadRoles, batch.reads);
+      if (has_rows(batch, kMoveRoles)) add(reader, batch, kMoveRoles, batch.moves);
     }
   }
+  add_forwarded(step + 1);
   wait_find_added(also);
 }
 
@@ -142,12 +151,20 @@ void RowFinder::wait_find_added(kernels::HostReads& also) {
   added_.clear();
 }
 
-void RowFinder::read_repeated(kernels::HostReads& reads) {
+void RowFinder::read_wrong(kernels::HostReads& reads) {
   reads.add<std::uint32_t>(repeated_there_.view(), repeated_);
+  reads.add<std::uint32_t>(foreign_there_.view(), foreign_);
 }
 
 void RowFinder::check_found() {
   GPUPS_ASSERT(repeated_.size() == repeated_there_.size() && readers_.size() == found_.size());
+  for (std::size_t f = 0; f < foreign_.size(); ++f) {
+    if (foreign_[f] == kernels::kNoRow) continue;
+    auto const& [keys, home, table] = forwarded_[f];
+    auto const key = to_host(state_.stream, keys.slice(foreign_[f], 1))[0];
+    state_.throw_peer_error(Rank{home}, fmt::format("forwarded key {} of table '{}', whose home is another rank",
+                                                    number(key), state_.table(TableId{table}).options().name));
+  }
   auto const repeated = TableShard::wait_repeated_key(state_.stream, found_, repeated_);
   if (!repeated) return;
   state_.throw_peer_error(readers_[repeated->part][repeated->list],
@@ -155,12 +172,17 @@ void RowFinder::check_found() {
                                       found_[repeated->part].shard->options().name));
 }
 
-std::vector<ListPart> RowFinder::wait_find_late(Rank reader, HomeList const& list) {
-  std::vector<ListPart> parts;
-  add(reader, {&list.reads}, parts);
+std::vector<ListPart> RowFinder::wait_find_late(ReaderBatchId const& of, Rank home) {
+  auto const& list = state_.reader_batches.at(of).homes.at(home);
+  std::vector<ListPart> parts(list.tables.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    parts[p].table = list.tables[p];
+    add(of.first, {list.of(RowRole::kReadAndUpdate)[p].keys}, parts[p]);
+  }
+  add_forwarded(of.second);
   kernels::HostReads none(state_.stream), reads(state_.stream);
   wait_find_added(none);
-  read_repeated(reads);
+  read_wrong(reads);
   reads.wait();
   check_found();
   return parts;

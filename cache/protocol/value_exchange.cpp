@@ -59,7 +59,7 @@ void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
   GPUPS_ASSERT(clock == state_.round.applied() + 1);
   std::map<Rank, std::vector<ListPart> const*> lists;
   for (auto& [id, batch] : state_.reader_batches) {
-    if (id.second == clock && !batch.is_late && has_reads(batch)) lists[id.first] = &batch.reads;
+    if (id.second == clock && !batch.is_late && has_rows(batch, kReadRoles)) lists[id.first] = &batch.reads;
   }
   find_existing(lists, existing_, reads);
 }
@@ -224,11 +224,11 @@ void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) 
   for (auto& part : pending.batch->parts) {
     part.replicas = Array<std::uint32_t>(stream.device(), part.reads.size());
     add(part, part.reads.positions, part.replicas);
-    for (auto const* const positions : {&part.arriving.positions, &part.placed}) {
-      if (positions->empty()) continue;
-      auto const& ids = decoded.moving_ids.emplace_back(stream.device(), positions->size());
-      decoded.moving.push_back({.from = ids, .positions = *positions, .to = part.ids});
-      add(part, *positions, ids);
+    for (auto const& positions : {part.arriving.positions, part.placed.positions}) {
+      if (positions.empty()) continue;
+      auto const& ids = decoded.moving_ids.emplace_back(stream.device(), positions.size());
+      decoded.moving.push_back({.from = ids, .positions = positions, .to = part.ids});
+      add(part, positions, ids);
     }
   }
   if (!gathers.empty()) kernels::gather_elements(stream, gathers);

@@ -55,7 +55,7 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   auto const others = static_cast<std::size_t>(ranks - 1);
   if (rows_move) {
     std::size_t const away = rows * others / static_cast<std::size_t>(ranks);
-    plan.push_back({name("owners of rows that are away from home, on the host"), OwnerDirectory::bytes_for(away)});
+    plan.push_back({name("owners of rows that are away from home"), OwnerDirectory::bytes_for(away)});
   }
   std::size_t const known =
       others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary

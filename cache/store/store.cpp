@@ -108,6 +108,7 @@ Stats Store::stats() const {
   stats.launches = counters.launches.load(std::memory_order_relaxed);
   stats.stream_waits = counters.waits.load(std::memory_order_relaxed);
   stats.host_copies = counters.host_copies.load(std::memory_order_relaxed);
+  stats.host_copied_bytes = counters.host_bytes.load(std::memory_order_relaxed);
   return stats;
 }
 

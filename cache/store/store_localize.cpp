@@ -131,11 +131,10 @@ std::vector<HotRow> Store::hottest_rows(std::size_t count) {
   wait_applied();
   Clock const now = clock();
   std::vector<HotRow> rows;
-  engine.wait_invoke([&](Stream&) {
-    for (auto const& [table, key, uses, users] : engine.executor().hot_rows().sorted()) {
-      if (rows.size() == count) break;
-      auto const known = engine.placement().directories[number(table)].find(key, now);
-      auto const entry = known.value_or(cache::OwnerDirectory::Entry{.owner = rank()});
+  engine.wait_invoke([&](Stream& own) {
+    for (auto const& [table, key, uses, users] : engine.executor().wait_hottest_rows(std::min(count, kHotRowsMax))) {
+      View<Key const> const keys(&key, 1, Device::host());
+      auto const entry = engine.placement().at(table).wait_entries(own, keys, now)[0];
       HotRow row{.table = table,
                  .key = key,
                  .placement = {.owner = entry.owner, .home = rank(), .since = entry.since, .reason = entry.reason},

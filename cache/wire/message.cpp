@@ -92,8 +92,10 @@ void each_field(Fields& fields, M& message) {
   auto const routes = [&] {
     fields.list(message.routes, "routes", [&](auto& one) {
       fields.field(one.clock);
-      fields.list(one.away, "parts", rows);
-      fields.list(one.moved, "parts", rows);
+      fields.list(one.parts, "parts", [&](auto& part) {
+        fields.field(part.away);
+        fields.field(part.moves);
+      });
     });
     if (!message.routes.empty()) fields.field(message.route_bytes);
   };
@@ -223,13 +225,7 @@ void check_fields(Message const& message) {
   for (auto const& forward : message.forwards) check_intent(forward.intent);
   require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can need");
   for (auto const& route : message.routes) {
-    require(route.away.size() <= kPartsMax, "a route has too many parts");
-    require(route.moved.size() == route.away.size(), "a route has different numbers of parts before a step and in it");
-    for (auto const* const parts : {&route.away, &route.moved}) {
-      for (auto const rows : *parts) {
-        require(rows <= kernels::kUniqueKeysMax, "a part of a route has too many rows");
-      }
-    }
+    require(route.parts.size() <= kPartsMax, "a route has too many parts");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpups/types.hpp"
+#include "kernels/placement/row_owners.hpp"
 
 namespace gpups::cache {
 
@@ -56,15 +57,8 @@ struct Intent {
   bool operator==(Intent const&) const = default;
 };
 
-// What a rank does with rows of a reader's batch. Rows that do not move in the batch's step have kReadAndUpdate.
-enum class RowRole : std::uint8_t {
-  kReadAndUpdate,  // it sends their values to the reader, and the reader sends it gradients
-  kRead,           // it sends their values: another rank owns them from the step on
-  kUpdate,         // it gets their gradients: it owns them from the step on
-  kMove,           // it passes them to the reader, which owns them from the step on
-};
-
-inline constexpr std::size_t kRowRoles = 4;
+using kernels::kRowRoles;
+using kernels::RowRole;
 
 // The keys of a reader's batch whose rows the receiver owns away from their home, which sends this. Their order is the
 // ascending order of the keys; a part without such keys has 0. A batch has at most one forward for each role.
@@ -75,13 +69,17 @@ struct Forward {
   bool operator==(Forward const&) const = default;
 };
 
-// Which rows of a batch that the receiver has announced are away from their home, which sends this. They follow in a
-// section: for each part the owners before the batch's step, and then the owners in the step; see
-// cache/wire/route_coding.hpp. A home sends no route if it owns all rows before the step and in it.
+// Whether a route has columns of a part: the owners of its rows before the batch's step, as far as one of them is not
+// the home; and those in the step, as far as one is another than before.
+struct RoutePart {
+  bool away = false, moves = false;
+  bool operator==(RoutePart const&) const = default;
+};
+// The owners of the rows of a batch that the receiver has announced, from their home. The columns follow in a section,
+// see cache/wire/route_columns.hpp. A home sends no route if it owns all rows before the step and in it.
 struct Route {
   Clock clock{};
-  std::vector<std::uint64_t> away;   // by part: rows that another rank than the home owns before the step
-  std::vector<std::uint64_t> moved;  // by part: rows that another rank owns in the step than before
+  std::vector<RoutePart> parts;
   bool operator==(Route const&) const = default;
 };
 
@@ -124,8 +122,8 @@ struct Message {
   std::vector<std::uint64_t> moved_sent;
   std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
   std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
-  // Of the keys of all intents or forwards: plain keys of intents, if the schema says so
-  // (cache/protocol/schema_check.hpp), else in the format of cache/wire/key_coding.hpp.
+  // Of the keys of all intents or forwards: plain keys, if the schema says so (cache/protocol/schema_check.hpp), else,
+  // and always for late fetches, in the format of cache/wire/key_coding.hpp.
   std::uint64_t key_bytes = 0;
   std::vector<Route> routes;      // kRefreshPhase: routes of batches; kLateFetchReply: at most one
   std::uint64_t route_bytes = 0;  // of all routes

@@ -212,7 +212,7 @@ void copy(Stream& stream, void* to, Device to_device, void const* from, Device f
                 bytes, to == nullptr ? "to" : "from");
   if (!to_device.is_host() || !from_device.is_host()) {
     Device const device = to_device.is_host() ? from_device : to_device;
-    if (to_device.is_host() || from_device.is_host()) stream.impl().counters->count_host_copy();
+    if (to_device.is_host() || from_device.is_host()) stream.impl().counters->count_host_copy(bytes);
     if (stream.device().is_host()) {
       stream.impl().counters->count_wait();
       Stream own(device);

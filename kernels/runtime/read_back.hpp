@@ -18,12 +18,12 @@ inline void wait_for(DeviceExec ex, char const* doing) {
 
 // Queue a copy of `bytes` bytes. `to` or `from` must stay valid until the stream is done.
 inline void copy_to_host(DeviceExec ex, void* to, void const* from, std::size_t bytes, char const* doing) {
-  ex.counters->count_host_copy();
+  ex.counters->count_host_copy(bytes);
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), doing);
 }
 inline void copy_to_device(DeviceExec ex, void* to, void const* from, std::size_t bytes, char const* doing) {
-  ex.counters->count_host_copy();
+  ex.counters->count_host_copy(bytes);
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), doing);
 }
@@ -32,7 +32,7 @@ inline void copy_to_device(DeviceExec ex, void* to, void const* from, std::size_
 inline void send_to_device(DeviceExec ex, void* to, void const* from, std::size_t bytes) {
   int device = 0;
   check_cuda(cudaGetDevice(&device), "reading the current device");
-  ex.counters->count_host_copy();
+  ex.counters->count_host_copy(bytes);
   ex.uploads->copy(device, ex.stream, to, from, bytes);
 }
 

@@ -27,11 +27,14 @@ namespace gpups::kernels {
 //
 // Copies between host memory and device memory are host copies. A host stream has none.
 struct StreamCounters {
-  std::atomic<std::uint64_t> launches = 0, waits = 0, host_copies = 0;
+  std::atomic<std::uint64_t> launches = 0, waits = 0, host_copies = 0, host_bytes = 0;  // bytes of these copies
 
   void count_launch() { launches.fetch_add(1, std::memory_order_relaxed); }
   void count_wait() { waits.fetch_add(1, std::memory_order_relaxed); }
-  void count_host_copy() { host_copies.fetch_add(1, std::memory_order_relaxed); }
+  void count_host_copy(std::size_t bytes) {
+    host_copies.fetch_add(1, std::memory_order_relaxed);
+    host_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
 };
 
 class Arena;

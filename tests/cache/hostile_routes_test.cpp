@@ -19,13 +19,13 @@ class HostileHome : public HostilePeer {
 };
 
 TEST_F(HostileHome, RejectsRouteOfUnknownBatch) {
-  send_refresh({.routes = {{Clock{5}, {1}, {0}}}, .route_bytes = 3});
+  send_refresh({.routes = {{Clock{5}, {{.away = true}}}}, .route_bytes = 1});
   expect_rejected("a route for a batch that was not announced");
 }
 
 TEST_F(HostileHome, RejectsRouteOfBatchThatHasLists) {
   auto const batch = read_from_peer(Clock{2});  // no row has moved, so the peer owns all rows of its home
-  send_refresh({.routes = {{Clock{2}, {1}, {0}}}, .route_bytes = 3});
+  send_refresh({.routes = {{Clock{2}, {{.away = true}}}}, .route_bytes = 1});
   expect_rejected("a route for a batch that was not announced");
 }
 
@@ -84,6 +84,9 @@ TEST_F(HostileHome, RejectsForwardOfKeyOfAnotherHome) {
   auto const bytes = new_keys({key});
   send_refresh({.forwards = {{Rank{1}, {}, intent(2, 1)}}, .key_bytes = bytes.size()});
   peer_.send_data(tag(Section::kForwardKeys, 0, 0), bytes);
+  EXPECT_EQ(progress(), "");
+  end_step();  // the owner finds the rows
+  peer_.send(in(1));
   expect_rejected("whose home is another rank");
 }
 
@@ -96,12 +99,15 @@ class HostileMover : public HostileHome {
   // the step before.
   void route_to_store() {
     batch_ = read_from_peer(Clock{2});
-    std::vector<std::uint8_t> const route{1, 0};  // a bitmap of one row, and its rank in the step
-    send_refresh({.routes = {{Clock{2}, {0}, {1}}}, .route_bytes = route.size()});
-    peer_.send_data(tag(Section::kRoutes, 0, 0), route);
+    send_route({0});
     EXPECT_EQ(progress(), "");
     end_step();
     peer_.send(in(1));
+  }
+  // in_step: the owner of the row of the batch of step 2 in that step.
+  void send_route(std::vector<std::uint8_t> const& in_step) {
+    send_refresh({.routes = {{Clock{2}, {{.moves = true}}}}, .route_bytes = in_step.size()});
+    peer_.send_data(tag(Section::kRoutes, 0, 0), in_step);
   }
   void pass_rows(std::vector<std::uint64_t> const& moved) {
     Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{1}};
@@ -143,8 +149,8 @@ TEST_F(HostileMover, RejectsLateRouteWithMoves) {
   peer_.send({.kind = MessageKind::kLateFetchReply,
               .clock = Clock{0},
               .id = 0,
-              .routes = {{Clock{0}, {0}, {1}}},
-              .route_bytes = 2});
+              .routes = {{Clock{0}, {{.moves = true}}}},
+              .route_bytes = 1});
   expect_rejected("sent a route with moves for a late fetch");
 }
 

@@ -16,7 +16,7 @@ namespace {
 std::vector<Message> full() {
   std::vector<Intent> const intents{{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}};
   std::vector<Forward> const forwards{{Rank{3}, RowRole::kMove, intents[0]}, {Rank{1}, RowRole::kRead, intents[1]}};
-  std::vector<Route> const routes{{Clock{81}, {2, 0}, {0, 3}}, {Clock{82}, {}, {}}};
+  std::vector<Route> const routes{{Clock{81}, {{true, false}, {false, true}}}, {Clock{82}, {}}};
   return {{.kind = MessageKind::kGradientPhase,
            .clock = Clock{77},
            .samples = 4096,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies that decide who owns a row, and the list of announced uses that they read.
+// The policies that decide who owns a row.
 #include "cache/placement/policy.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "cache/placement/key_uses.hpp"
+#include "gpups/array.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::cache::placement_policy_test {
@@ -27,20 +27,27 @@ struct RowUse {
 // Returns the owner from step 5 on of one row that `owner` owned before.
 Rank choose(PlacementPolicy policy, std::uint32_t owner, std::vector<RowUse> const& uses,
             RowBytes const& bytes = kSmallState, Key key = Key{1}) {
-  Rank const before{owner};
   std::vector<RowUser> users;
   for (auto const& [step, rank] : uses) {
     auto user = std::find_if(users.begin(), users.end(), [&](auto const& one) { return one.rank == Rank{rank}; });
     if (user == users.end()) user = users.insert(user, {Rank{rank}, 0});
-    user->steps = static_cast<std::uint16_t>(user->steps | 1 << (step - 5));
+    user->steps |= 1U << (step - 5);
   }
-  std::vector<std::uint32_t> const first{0, static_cast<std::uint32_t>(users.size())};
-  return choose_owners(policy, {.step = Clock{5},
-                                .bytes = bytes,
-                                .keys = {&key, 1},
-                                .owners = {&before, 1},
-                                .first_user = first,
-                                .users = users})[0];
+  auto stream = Stream(Device::host(), 1);
+  std::vector<std::uint32_t> const owners{owner}, first{0}, count{static_cast<std::uint32_t>(users.size())};
+  std::vector<std::int64_t> sent(users.size());
+  std::vector<std::uint32_t> chosen(1);
+  kernels::RowsOfTable const table{.first = 0, .size = 1, .bytes = bytes, .policy = policy};
+  kernels::choose_owners(stream, {.step = Clock{5},
+                                  .tables = {&table, 1},
+                                  .keys = {&key, 1, Device::host()},
+                                  .owners = owners,
+                                  .first_user = first,
+                                  .user_count = count,
+                                  .users = users,
+                                  .sent = sent,
+                                  .chosen = chosen});
+  return Rank{chosen[0]};
 }
 
 TEST(PlacementPolicies, StaticKeepsTheOwner) {
@@ -156,55 +163,6 @@ TEST(PlacementPolicies, AdaptiveSendsAsFewBytesAsTheBestSequenceOfOwners) {
       }
       EXPECT_EQ(all_bytes(number(choose(PlacementPolicy::kAdaptive, 0, uses, bytes))), least);
     }
-  }
-}
-
-TEST(KeyUses, ReturnsEachKeyOfAStepOnceAndForgetsItsUse) {
-  KeyUses uses;
-  std::vector<Key> const both{Key{7}, Key{9}}, one{Key{7}};
-  uses.add(View<Key const>(both), Clock{5}, Rank{0});
-  uses.add(View<Key const>(one), Clock{6}, Rank{1});
-  uses.add(View<Key const>(one), Clock{5}, Rank{1});
-  EXPECT_TRUE(uses.take(Clock{4}).keys.empty());
-  auto const first = uses.take(Clock{5});
-  EXPECT_EQ(first.keys, both);
-  EXPECT_EQ(first.first, (std::vector<std::uint32_t>{0, 2, 3}));
-  EXPECT_EQ(first.users[0], (RowUser{Rank{0}, 0b01}));
-  EXPECT_EQ(first.users[1], (RowUser{Rank{1}, 0b11}));
-  EXPECT_EQ(first.users[2], (RowUser{Rank{0}, 0b01}));
-  auto const second = uses.take(Clock{6});
-  EXPECT_EQ(second.keys, one);
-  EXPECT_EQ(second.users, (std::vector{RowUser{Rank{1}, 0b01}}));
-  EXPECT_TRUE(uses.take(Clock{7}).keys.empty());
-}
-
-// More users than fit into a cache line, each in its own steps, some of which begin and end while others use the key.
-TEST(KeyUses, ReturnsAllUsersOfAFrequentKey) {
-  constexpr std::uint32_t kRanks = 40;
-  constexpr std::int64_t kSteps = 100;
-  auto const uses_in = [](std::uint32_t rank, std::int64_t step) {
-    return step < kSteps && step % (rank % 7 + 1) == 0 && step / 20 % 2 == rank % 2;
-  };
-  KeyUses uses;
-  Key const key{3};
-  for (std::int64_t step = 0; step < kSteps + kPolicyWindow; ++step) {
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-      if (uses_in(rank, step)) uses.add({&key, 1, Device::host()}, Clock{step}, Rank{rank});
-    }
-    std::int64_t const now = step - kPolicyWindow + 1;
-    if (now < 0) continue;
-    std::map<Rank, std::uint16_t> expected, taken;
-    bool any = false;
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-      any = any || uses_in(rank, now);
-      for (int later = 0; later < kPolicyWindow; ++later) {
-        if (uses_in(rank, now + later))
-          expected[Rank{rank}] = static_cast<std::uint16_t>(expected[Rank{rank}] | 1 << later);
-      }
-    }
-    for (auto const& [rank, steps] : uses.take(Clock{now}).users) EXPECT_TRUE(taken.emplace(rank, steps).second);
-    if (!any) expected.clear();
-    EXPECT_EQ(taken, expected) << "step " << now;
   }
 }
 

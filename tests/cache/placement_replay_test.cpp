@@ -143,7 +143,7 @@ TEST(PlacementReplay, CountsWhatRanksKeep) {
   EXPECT_EQ(moving.owned, (Counts{3, 3}));  // rank 1 owned them before
   EXPECT_EQ(moving.replicas, (Counts{3, 0}));
   EXPECT_EQ(moving.away, (Counts{0, 3}));
-  EXPECT_EQ(moving.keys, (Counts{0, 3}));
+  EXPECT_EQ(moving.uses, (Counts{0, 5 * 3}));
   auto const& resting = replay.most_kept(1);
   EXPECT_EQ(resting.owned, (Counts{0, 3}));
   EXPECT_EQ(resting.away, (Counts{0, 0}));

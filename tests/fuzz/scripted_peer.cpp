@@ -89,7 +89,7 @@ void ScriptedPeer::corrupt(Message& message) {
                                   static_cast<cache::RowRole>(value % 4), make_intent(clock_ + 2)});
       break;
     case 16:
-      message.routes.push_back({Clock{clock_ + 1}, {script_.number()}, {script_.number()}});
+      message.routes.push_back({Clock{clock_ + 1}, {{script_.byte() % 2 == 1, script_.byte() % 2 == 1}}});
       break;
     case 17:
       message.route_bytes = value;

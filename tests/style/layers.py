@@ -31,8 +31,8 @@ MAY_INCLUDE = {
 }
 # The rooms of a folder, from left to right.
 ROOMS = {
-    "kernels": ("base", "runtime", "rows", "index", "codec", "sparse", "sum", "update", "pool", "score", "dense",
-                "factor", "words"),
+    "kernels": ("base", "runtime", "rows", "index", "placement", "codec", "sparse", "sum", "update", "pool", "score",
+                "dense", "factor", "words"),
     "comm": ("base", "bootstrap", "ucx", "transport", "bulk", "nccl", "progress", "sim", "onesided", "collectives",
              "group"),
     "cache": ("wire", "files", "placement", "rows", "feedback", "batch", "protocol", "checkpoint", "store"),

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cache/placement/key_uses.hpp"
+#include "cache/placement/announced_uses.hpp"
 #include "cache/placement/owner_directory.hpp"
 #include "cache/store/checks.hpp"
 #include "gpups/store.hpp"
@@ -35,7 +35,7 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
       of_rank.rows += without;
       of_rank.replicas += bytes_of_rows(tables[t].options, rows, between + of_step, ranks) - without;
       of_rank.directory += cache::OwnerDirectory::bytes_for(kept.away[rank]);
-      of_rank.uses += kept.keys[rank] * cache::KeyUses::kBytesOfKey;
+      of_rank.uses += kept.uses[rank] * cache::AnnouncedUses::kBytesOfUse;
     }
     most.rows = std::max(most.rows, of_rank.rows);
     most.replicas = std::max(most.replicas, of_rank.replicas);

@@ -233,11 +233,10 @@ void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::share
 // -- rows of this rank, and of this home --
 
 void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std::function<void()> then) {
-  auto const& directory = placement_.directories[number(rows.table)];
   bool const by_owner = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
   if (by_owner && placement_.any_moved) {
     auto const keys = to_host(stream_, rows.keys);
-    auto const owners = directory.owners(View<Key const>(keys), me_, round_.clock());
+    auto const owners = placement_.at(rows.table).wait_owners(stream_, View<Key const>(keys), round_.clock());
     if (std::any_of(owners.begin(), owners.end(), [this](Rank owner) { return owner != me_; })) {
       return wait_serve_away(kind, rows, owners, std::move(then));
     }
@@ -262,14 +261,14 @@ void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows)
     case Kind::kClaim:
       return claims_.add(reader, rows.table, to_host(stream_, rows.keys));
     case Kind::kGrant: {
-      auto const from = claims_.grant(reader, rows.table, to_host(stream_, rows.keys), placement_, me_, round_.clock());
+      auto const keys = to_host(stream_, rows.keys);
+      auto const from = claims_.wait_grant(reader, rows.table, keys, stream_, placement_, round_.clock());
       copy<std::uint32_t>(stream_, rows.words, View<std::uint32_t const>(from));
       return stream_.wait();  // `from` ends here
     }
     case Kind::kReturn: {
       auto const keys = to_host(stream_, rows.keys);
-      std::vector<Rank> const home(keys.size(), me_);
-      return placement_.directories[number(rows.table)].set(View<Key const>(keys), home, me_, {}, {});
+      return placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.clock());
     }
   }
 }
@@ -277,9 +276,8 @@ void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows)
 // Writes what the directory knows about rows of this home.
 void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
-  for (Key const key : to_host(stream_, rows.keys)) {
-    auto const known = placement_.directories[number(rows.table)].find(key, round_.clock());
-    auto const entry = known.value_or(OwnerDirectory::Entry{.owner = me_});
+  auto const keys = to_host(stream_, rows.keys);
+  for (auto const& entry : placement_.at(rows.table).wait_entries(stream_, View<Key const>(keys), round_.clock())) {
     auto const since = static_cast<std::uint64_t>(number(entry.since));
     words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
                                static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});
@@ -305,8 +303,7 @@ void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<
                                 {.from = rows.values, .positions = to_device(stream_, order), .to = request->values});
   }
   if (kind == Kind::kErase) {
-    std::vector<Rank> const home(keys.size(), me_);
-    placement_.directories[number(rows.table)].set(View<Key const>(keys), home, me_, {}, {});
+    placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.clock());
   }
   request->then = [this, kind, rows, from = request.get(), positions, then = std::move(then)] {
     if (kind == Kind::kLookup) {

@@ -23,13 +23,13 @@ class RowClaims {
   // Returns, for each key that the rank has claimed, the rank that owns the row, or kNoRow if the claimant does not
   // get it or owns it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
   // claimed.
-  std::vector<std::uint32_t> grant(Rank claimant, TableId table, std::vector<Key> const& keys,
-                                   OwnerDirectories& placement, Rank me, Clock since);
+  std::vector<std::uint32_t> wait_grant(Rank claimant, TableId table, std::vector<Key> const& keys, Stream& stream,
+                                        OwnerDirectories& placement, Clock since);
   // Drops all claims, before or after a call.
   void clear();
 
  private:
-  void decide(OwnerDirectories& placement, Rank me, Clock since);
+  void wait_decide(Stream& stream, OwnerDirectories& placement, Clock since);
 
   // Who gets a claimed row, and from whom.
   struct Move {
@@ -48,29 +48,29 @@ inline void RowClaims::add(Rank claimant, TableId table, std::vector<Key> const&
   }
 }
 
-inline void RowClaims::decide(OwnerDirectories& placement, Rank me, Clock since) {
+inline void RowClaims::wait_decide(Stream& stream, OwnerDirectories& placement, Clock since) {
   decided_ = true;
   for (auto& [table, moves] : moves_) {
-    auto& directory = placement.directories[number(table)];
+    auto& directory = placement.at(table);
     std::vector<Key> keys;
-    std::vector<Rank> to;
+    std::vector<OwnerDirectory::Entry> to;
     for (auto const& [key, move] : moves) keys.push_back(key);
-    auto const from = directory.owners(View<Key const>(keys), me, since);
+    auto const from = directory.wait_owners(stream, View<Key const>(keys), since);
     std::size_t i = 0;  // in the order of `keys`: both loops have that of the map
     std::vector<Key> moved;
     for (auto& [key, move] : moves) {
       move.from = from[i++];
       if (move.from == move.to) continue;
       moved.push_back(key);
-      to.push_back(move.to);
+      to.push_back({move.to, PlacementReason::kLocalized, since});
     }
-    directory.set(View<Key const>(moved), to, me, since, PlacementReason::kLocalized);
+    directory.wait_set(stream, View<Key const>(moved), to, since);
   }
 }
 
-inline std::vector<std::uint32_t> RowClaims::grant(Rank claimant, TableId table, std::vector<Key> const& keys,
-                                                   OwnerDirectories& placement, Rank me, Clock since) {
-  if (!decided_) decide(placement, me, since);
+inline std::vector<std::uint32_t> RowClaims::wait_grant(Rank claimant, TableId table, std::vector<Key> const& keys,
+                                                        Stream& stream, OwnerDirectories& placement, Clock since) {
+  if (!decided_) wait_decide(stream, placement, since);
   std::vector<std::uint32_t> from;
   auto const& moves = moves_[table];
   for (Key const key : keys) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The uses of rows that ranks have announced to a home, by step; and the rows that batches use in a step, with their
+// users.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "cache/wire/list_keys.hpp"
+#include "gpups/array.hpp"
+#include "gpups/stream.hpp"
+#include "gpups/types.hpp"
+#include "kernels/placement/used_rows.hpp"
+
+namespace gpups::cache {
+
+// A batch that a rank has announced, with the keys of this home, ascending in each part.
+struct AnnouncedBatch {
+  Rank reader{};
+  std::vector<ListKeys> parts;
+};
+
+// The announced uses of one step, of all tables, on the device. Unsorted, they are ordered by table, reader and part,
+// so those of a part of a batch are one after another.
+struct StepUses {
+  std::vector<AnnouncedBatch> batches;  // in the order of their readers
+  bool sorted = false;                  // the following members are up to date
+
+  // A part of a batch: `part` of batches[batch], which has the unsorted uses from first_use on.
+  struct UsesOfPart {
+    std::size_t batch, part;
+    std::uint32_t first_use, uses;
+  };
+  std::vector<UsesOfPart> parts{};         // in the order of the uses
+  std::vector<std::uint32_t> first_use{};  // (tables + 1)
+  Array<Key> unsorted{}, keys{};           // (uses); `keys` are ascending in each table
+  Array<std::uint32_t> positions{};        // (uses): where the sorted uses are in `unsorted`
+  Array<std::uint16_t> ranks{};            // (uses), sorted
+
+  std::size_t uses() const { return keys.size(); }
+};
+
+// The distinct keys of one step, in columns on the device; those of table t are tables[t].first ... They are ascending.
+struct UsedRows {
+  std::vector<kernels::UsedTable> tables;
+  Array<Key> keys{};
+  Array<std::uint32_t> heads{};  // of a row: its first use in StepUses::keys
+  Array<std::uint32_t> first_user{}, user_count{};
+  Array<kernels::RowUser> users{};
+
+  // Returns the number of rows, of all tables.
+  std::size_t rows() const;
+};
+
+// For the thread that makes progress. Keeps each step as a whole, until it is dropped.
+class AnnouncedUses {
+ public:
+  // Memory on the device for each use.
+  static constexpr std::size_t kBytesOfUse = 2 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
+
+  // Adds a batch that uses rows in a step.
+  void add(Clock step, AnnouncedBatch batch);
+  // Returns the uses of a step; null if it has none. They are sorted when wait_list_rows() has looked at them.
+  StepUses const* at(Clock step) const;
+  // Returns the number of steps with uses, from `first` to the one before `end`.
+  std::size_t steps(Clock first, Clock end) const;
+  // Drops a step.
+  void drop(Clock step) { steps_.erase(step); }
+
+  // Lists the rows that batches use in `step`, with their users in kPolicyWindow steps. REQUIRES: the step has uses.
+  // Waits once.
+  UsedRows wait_list_rows(Stream& stream, std::size_t tables, Clock step);
+
+ private:
+  std::map<Clock, StepUses> steps_;
+};
+
+}  // namespace gpups::cache

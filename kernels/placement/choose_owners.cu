@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/placement/choose_owners.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "kernels/base/assert.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/launch.hpp"
+#include "kernels/runtime/segments.hpp"
+
+namespace gpups::kernels {
+
+// A row, its owner before the step, and its users. sent: (count), scratch.
+struct PlacedRow {
+  Key key;
+  Rank owner;
+  RowUser const* users;
+  std::uint32_t count;
+  std::int64_t* sent;
+};
+
+// Returns whether a row goes to rank `a` rather than `b` if both are as good. The order of ranks differs by row.
+GPUPS_FN inline bool comes_first(Key key, Rank a, Rank b) {
+  auto const order = [key](Rank rank) { return mix(number(key) ^ mix(std::uint64_t{number(rank)} + 1)); };
+  return order(a) < order(b);
+}
+
+// Moves a row to the rank that uses it most, if its owner does not use it in the step.
+GPUPS_FN inline Rank most_frequent_user(PlacedRow const& row) {
+  RowUser best{row.owner, 0};
+  for (std::uint32_t u = 0; u < row.count; ++u) {
+    RowUser const user = row.users[u];
+    if (!user.uses_now()) continue;
+    if (user.rank == row.owner) return row.owner;
+    int const more = std::popcount(user.steps) - std::popcount(best.steps);
+    if (more > 0 || (more == 0 && comes_first(row.key, user.rank, best.rank))) best = user;
+  }
+  return best.rank;
+}
+
+// Whether rank `steps` uses the row in a step, as a number.
+GPUPS_FN inline int uses(std::uint32_t steps, int step) { return static_cast<int>(steps >> step & 1); }
+
+// The owner, or the one other rank that uses the row, which uses it now. The difference of their costs decides. steps:
+// those that count.
+GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUser other, std::uint32_t steps) {
+  std::int64_t const use = bytes.read + bytes.update;
+  std::int64_t more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
+  for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
+    if (uses(steps, step) == 0) continue;
+    more = std::clamp(more, -bytes.move, bytes.move) + (uses(other.steps, step) - uses(owner.steps, step)) * use;
+  }
+  return more > bytes.move ? other.rank : owner.rank;
+}
+
+// Finds the owner with which ranks send the fewest bytes for all announced uses. The row may move again before each
+// step that uses it, so this is a shortest path, which is found from the last step to the first. sent[u]: the bytes
+// from a step on, if user u owns the row in it, with the cheapest later owners.
+GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row) {
+  RowUser owner{row.owner, 0};
+  std::uint32_t any = 0, all = 0xFFFF, others = 0, other = 0;  // steps in which any and all of these use the row
+  bool may_move = false;
+  for (std::uint32_t u = 0; u < row.count; ++u) {
+    RowUser const user = row.users[u];
+    any |= user.steps;
+    row.sent[u] = 0;
+    if (user.rank == row.owner) {
+      owner.steps = user.steps;
+      continue;
+    }
+    all &= user.steps;
+    may_move = may_move || user.uses_now();
+    other = u;
+    ++others;
+  }
+  if (!may_move) return row.owner;
+  // A later step in which all candidates use the row costs the same with each.
+  std::uint32_t const steps = (any & ~(all & owner.steps)) | 1;
+  if (others == 1) return cheaper_of_two(bytes, owner, row.users[other], steps);
+
+  std::int64_t const use = bytes.read + bytes.update;
+  std::int64_t owner_sent = 0;
+  for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
+    if (uses(steps, step) == 0) continue;
+    std::int64_t least = owner_sent;
+    int users = uses(owner.steps, step);
+    for (std::uint32_t u = 0; u < row.count; ++u) {
+      if (row.users[u].rank == row.owner) continue;
+      least = std::min(least, row.sent[u]);
+      users += uses(row.users[u].steps, step);
+    }
+    auto const from = [&](std::int64_t sent, std::uint32_t of_user) {
+      return std::min(sent, least + bytes.move) + (users - uses(of_user, step)) * use;
+    };
+    owner_sent = from(owner_sent, owner.steps);
+    for (std::uint32_t u = 0; u < row.count; ++u) row.sent[u] = from(row.sent[u], row.users[u].steps);
+  }
+  Rank best = row.owner;
+  std::int64_t least = owner_sent - bytes.move;
+  bool moves = false;
+  for (std::uint32_t u = 0; u < row.count; ++u) {
+    RowUser const user = row.users[u];
+    if (user.rank == row.owner || !user.uses_now()) continue;
+    bool const is_less =
+        row.sent[u] < least || (row.sent[u] == least && moves && comes_first(row.key, user.rank, best));
+    if (!is_less) continue;
+    best = user.rank, least = row.sent[u], moves = true;
+  }
+  return best;
+}
+
+// Any of the owner and the other ranks that use the row in the step, by a hash of key and step.
+GPUPS_FN inline Rank random_owner(PlacedRow const& row, Clock step) {
+  auto const is_other = [&](std::uint32_t u) { return row.users[u].uses_now() && row.users[u].rank != row.owner; };
+  std::uint32_t others = 0;
+  for (std::uint32_t u = 0; u < row.count; ++u) others += is_other(u) ? 1 : 0;
+  auto const chosen = mix(number(row.key) ^ mix(static_cast<std::uint64_t>(number(step)))) % (others + 1);
+  for (std::uint32_t u = 0; u < row.count && chosen > 0; ++u) {
+    std::uint32_t smaller = 0;
+    for (std::uint32_t v = 0; v < row.count; ++v) smaller += is_other(v) && row.users[v].rank < row.users[u].rank;
+    if (is_other(u) && smaller + 1 == chosen) return row.users[u].rank;
+  }
+  return row.owner;
+}
+
+GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, PlacedRow const& row, Clock step) {
+  switch (table.policy) {
+    case PlacementPolicy::kStatic:
+      break;
+    case PlacementPolicy::kRelocate:
+      return most_frequent_user(row);
+    case PlacementPolicy::kAdaptive:
+      return cheapest_owner(table.bytes, row);
+    case PlacementPolicy::kRandom:
+      return random_owner(row, step);
+  }
+  return row.owner;
+}
+
+template <Space S>
+void run(Exec<S> ex, ChooseOwners const& c) {
+  GPUPS_ASSERT(c.sent.size() >= c.users.size());
+  SegmentList const tables(ex, std::vector<RowsOfTable>(c.tables.begin(), c.tables.end()),
+                           [](RowsOfTable const& table) { return table.size; });
+  each_item(ex, tables.segments(),
+            [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
+             users = c.users, sent = c.sent, chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
+              std::size_t const d = table.first + i;
+              std::uint32_t const first = first_user[d];
+              PlacedRow const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
+              chosen[d] = number(choose_owner(table, row, step));
+            });
+}
+
+GPUPS_KERNEL(choose_owners, ChooseOwners)
+
+}  // namespace gpups::kernels

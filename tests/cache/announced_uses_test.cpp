@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The uses of rows that ranks have announced to a home, and the rows that a home reports as the most used.
+#include "cache/placement/announced_uses.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "cache/placement/hot_rows.hpp"
+#include "tests/support/on_devices.hpp"
+
+namespace gpups::cache::announced_uses_test {
+namespace {
+
+using kernels::kPolicyWindow;
+using kernels::RowUser;
+// Users by table and key.
+using Users = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<RowUser>>;
+
+class AnnouncedUsesOn : public test::OnDevice {
+ protected:
+  ListKeys list(std::uint32_t table, std::vector<std::uint64_t> const& keys) {
+    std::vector<Key> typed;
+    for (auto const key : keys) typed.push_back(Key{key});
+    auto const memory = std::make_shared<Array<Key>>(to_device(stream_, typed));
+    return {TableId{table}, *memory, memory};
+  }
+  // Returns the rows of a step, and forgets it.
+  Users take(std::int64_t step) {
+    Users users;
+    if (uses_.at(Clock{step}) == nullptr) return users;
+    auto const used = uses_.wait_list_rows(stream_, kTables, Clock{step});
+    auto const keys = to_host(stream_, used.keys.view());
+    auto const first = to_host(stream_, used.first_user.view()), count = to_host(stream_, used.user_count.view());
+    auto const all = to_host(stream_, used.users.view());
+    for (std::uint32_t t = 0; t < kTables; ++t) {
+      auto const& table = used.tables[t];
+      auto const rows = keys.begin() + table.first;
+      EXPECT_TRUE(std::is_sorted(rows, rows + table.size));
+      for (std::uint32_t row = table.first; row < table.first + table.size; ++row) {
+        auto const from = all.begin() + first[row];
+        EXPECT_TRUE(users.emplace(std::pair(t, number(keys[row])), std::vector(from, from + count[row])).second);
+      }
+    }
+    uses_.drop(Clock{step});
+    return users;
+  }
+
+  static constexpr std::size_t kTables = 3;
+  Stream stream_{GetParam().is_host() || cuda_device_count() > 0 ? GetParam() : Device::host(), 1};
+  AnnouncedUses uses_;
+};
+
+TEST_P(AnnouncedUsesOn, ListsEachKeyOfAStepOnceWithItsUsers) {
+  uses_.add(Clock{5}, {Rank{1}, {list(0, {7})}});
+  uses_.add(Clock{5}, {Rank{0}, {list(0, {7, 9}), list(2, {7}), list(0, {9, 11})}});  // two parts of a table
+  uses_.add(Clock{6}, {Rank{1}, {list(0, {7})}});
+  EXPECT_TRUE(take(4).empty());
+  RowUser const now0{Rank{0}, 1}, both1{Rank{1}, 3}, now1{Rank{1}, 1};
+  EXPECT_EQ(take(5), (Users{{{0, 7}, {now0, both1}}, {{0, 9}, {now0}}, {{0, 11}, {now0}}, {{2, 7}, {now0}}}));
+  EXPECT_EQ(take(6), (Users{{{0, 7}, {now1}}}));
+  EXPECT_TRUE(take(7).empty());
+}
+
+// Batches of later steps are announced between plans, some of them for steps that a plan has looked at.
+TEST_P(AnnouncedUsesOn, SeesAllUsesOfItsWindow) {
+  constexpr std::int64_t kSteps = 40;
+  constexpr std::uint32_t kRanks = 40;
+  std::mt19937 random(1);
+  std::map<std::int64_t, std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint64_t>>>> used;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      if (random() % 3 == 0) continue;
+      for (std::uint32_t table = 0; table < kTables; ++table) {
+        for (std::uint64_t key = table; key < 200; key += 1 + random() % (rank % 4 == 0 ? 3 : 60)) {
+          used[step][rank][table].push_back(key);
+        }
+      }
+    }
+  }
+  for (std::int64_t now = 0; now < kSteps; ++now) {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      // Ranks announce 1 to 20 steps ahead.
+      std::int64_t const ahead = 1 + rank % 20;
+      for (std::int64_t step = now == 0 ? 0 : now + ahead; step <= now + ahead; ++step) {
+        if (!used.contains(step) || !used[step].contains(rank)) continue;
+        std::vector<ListKeys> parts;
+        for (auto const& [table, keys] : used[step][rank]) parts.push_back(list(table, keys));
+        uses_.add(Clock{step}, {Rank{rank}, parts});
+      }
+    }
+    Users expected;
+    for (auto const& [step, of_step] : used) {
+      if (step < now || step >= now + kPolicyWindow) continue;
+      for (auto const& [rank, tables] : of_step) {
+        if (step > now + 1 + rank % 20) continue;
+        for (auto const& [table, keys] : tables) {
+          for (auto const key : keys) {
+            auto& users = expected[{table, key}];
+            auto user = std::find_if(users.begin(), users.end(),
+                                     [rank = rank](RowUser const& one) { return one.rank == Rank{rank}; });
+            if (user == users.end()) user = users.insert(user, {Rank{rank}, 0});
+            user->steps |= 1U << (step - now);
+          }
+        }
+      }
+    }
+    std::erase_if(expected, [](auto const& row) {
+      return std::none_of(row.second.begin(), row.second.end(), [](RowUser const& user) { return user.uses_now(); });
+    });
+    for (auto& [row, users] : expected) {
+      std::sort(users.begin(), users.end(), [](auto const& a, auto const& b) { return a.rank < b.rank; });
+    }
+    EXPECT_EQ(take(now), expected) << "step " << now;
+  }
+}
+
+TEST_P(AnnouncedUsesOn, ReportTheMostUsedRows) {
+  auto const add = [&](std::uint32_t table, std::uint64_t key, std::int64_t uses) {
+    for (std::int64_t step = 0; step < uses; ++step) uses_.add(Clock{step}, {Rank{1}, {list(table, {key})}});
+  };
+  add(1, 0, 4), add(1, 2, 7), add(0, 5, 5), add(0, 6, 4), add(1, 1, 1);
+  auto const used = uses_.wait_list_rows(stream_, kTables, Clock{0});
+  auto const rows = wait_hottest_rows(stream_, used, 4);
+  ASSERT_EQ(rows.size(), 4U);
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> ranked;
+  for (auto const& row : rows) ranked.emplace_back(number(row.table), number(row.key));
+  // Among equals, the lower table.
+  EXPECT_EQ(ranked, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{1, 2}, {0, 5}, {0, 6}, {1, 0}}));
+  EXPECT_EQ(rows[0].uses, 7U);
+  EXPECT_EQ(rows[0].users, (std::vector{RowUser{Rank{1}, 0x7F}}));
+  EXPECT_EQ(wait_hottest_rows(stream_, used, 64).size(), 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, AnnouncedUsesOn, test::kDevices, test::device_name);
+
+}  // namespace
+}  // namespace gpups::cache::announced_uses_test
