@@ -32,6 +32,17 @@ bool is_called(std::string_view heading, TableColumn const& column) {
   return rank_of(heading, column) != std::string::npos;
 }
 
+bool ends_with_name(std::string_view heading, TableColumn const& column) {
+  heading = heading.substr(0, heading.find_first_of(":("));
+  for (std::size_t at = 1; at < heading.size(); ++at) {
+    auto const before = static_cast<unsigned char>(heading[at - 1]), first = static_cast<unsigned char>(heading[at]);
+    bool const begins_word =
+        before == ' ' || before == '_' || before == '-' || (std::islower(before) != 0 && std::isupper(first) != 0);
+    if (begins_word && is_called(heading.substr(at), column)) return true;
+  }
+  return false;
+}
+
 std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind) {
   std::vector<std::size_t> places;
   for (TableColumn const& column : kind.columns) {

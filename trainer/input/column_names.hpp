@@ -21,6 +21,9 @@ std::string plain_name(std::string_view name);
 // Returns whether a heading is one of the usual names of a column.
 bool is_called(std::string_view heading, TableColumn const& column);
 
+// Returns whether a heading has words before a usual name of a column: "My Rating", "my_rating", "myRating".
+bool ends_with_name(std::string_view heading, TableColumn const& column);
+
 // Returns the place of each column by its usual names, of which earlier ones count more; kNoColumn for those that the
 // heading does not have, or has twice.
 std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind);

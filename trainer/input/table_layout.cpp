@@ -176,7 +176,12 @@ void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size
       return;
     }
     for (std::size_t i = 0; i < least; ++i) {
-      GPUPS_REQUIRE(named[i] == kNoColumn || named[i] == first + i,
+      // "Average Rating, My Rating": either may be meant.
+      bool const may_be_later =
+          named[i] == kNoColumn && i + 1 == least && kind.columns[i].is_number && first + least < heading->size() &&
+          std::any_of(heading->begin() + static_cast<std::ptrdiff_t>(first + least), heading->end(),
+                      [&](auto const& name) { return ends_with_name(name, kind.columns[i]); });
+      GPUPS_REQUIRE((named[i] == kNoColumn || named[i] == first + i) && !may_be_later,
                     "{} has the columns {} (which of them are {} cannot be told): name them with data.columns", path,
                     fmt::join(*heading, ", "), all_of(kind));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "trainer/base/finite_number.hpp"
 #include "trainer/input/line_reader.hpp"
 
 namespace gpups::trainer {
@@ -43,8 +44,9 @@ std::string_view find_list(std::span<std::string_view const> fields, std::set<st
     ++several;
     bool ids = true, known = true;
     for_parts(field, separator, [&](std::string_view part) {
-      ids = ids && is_id(part);
-      known = known && names.contains(part);
+      bool const number = finite_number(part).has_value();
+      ids = ids && (number || is_id(part));
+      known = known && (names.contains(part) || (number && part.find('.') != part.npos));
     });
     if ((ids || known) && like_lists++ == 0) shown = field;
   }
@@ -71,9 +73,10 @@ void require_no_lists(std::span<TableRow const> rows, Separator const& separator
     for (std::string_view const inner : {" ", ",", ";", "|", " / "}) {
       std::string_view const list = find_list(column, names, inner);
       GPUPS_REQUIRE(list.empty(),
-                    "{} is {} and has names such as '{}' (it may be a list, and would be one name): write a line for "
+                    "{} is {} and has names such as '{}' (it may be a list, and would be one name): write {}a line for "
                     "each name of a list, or set data.separator to \"{}\" if it is one name",
-                    path, layout.divided, list, separator.name);
+                    path, layout.divided, list, kind.is_square ? "one separator between all columns, or " : "",
+                    separator.name);
     }
   }
 }

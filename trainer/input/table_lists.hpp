@@ -11,7 +11,8 @@
 namespace gpups::trainer {
 
 // Returns the first field that may be a list, or nothing. Most fields with `separator` within have parts that are
-// numbers or letters and digits, or parts that are all in `names`; and so many fields have it that it is no exception.
+// numbers or letters and digits, or parts that are in `names` or weights such as 0.8; and so many fields have it that
+// it is no exception.
 std::string_view find_list(std::span<std::string_view const> fields, std::set<std::string_view> const& names,
                            std::string_view separator);
 

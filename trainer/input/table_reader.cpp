@@ -8,6 +8,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
+#include "trainer/input/comment_heading.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -53,6 +54,9 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
     if (!divide(line, layout_.separator, layout_.quotes, divided_).empty()) continue;
     first_rows_.emplace_back(divided_.all.begin(), divided_.all.end());
   }
+  if (first_rows_.empty()) return;
+  comment_notice_ =
+      require_order_of_comment(text, first_rows_.front().size(), layout_, settings_, kind_, lines_of_file_.path());
 }
 
 void TableReader::begin_matrix() {
@@ -223,6 +227,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                 path, lines_.lines, matrix_->entries);
   if (!layout_.says.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.says));
   if (!layout_.notice.empty()) notices.push_back(fmt::format("{} {}", path, layout_.notice));
+  if (!comment_notice_.empty()) notices.push_back(fmt::format("{} {}", path, comment_notice_));
   if (!layout_.contradiction.empty()) notices.push_back(fmt::format("{}: {}", path, layout_.contradiction));
   if (std::string const quoted = quoted_names(first_rows_, layout_.quotes); !quoted.empty()) {
     notices.push_back(fmt::format("{} has {}", path, quoted));

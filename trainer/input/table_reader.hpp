@@ -55,6 +55,7 @@ class TableReader {
   TableKind kind_;
   LineReader lines_of_file_;
   TableLayout layout_;
+  std::string comment_notice_{};  // of a comment that names the columns, or empty
   std::optional<MatrixHead> matrix_;
   std::vector<std::vector<std::string>> first_rows_;
   FirstRow first_row_;

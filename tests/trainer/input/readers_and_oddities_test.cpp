@@ -302,7 +302,7 @@ Oddity const kOddities[] = {
        rows[7][f.name_column] += "\tx";
        return joined(rows, ",");
      },
-     {kTab, kTab, kTab, kTab, kTab, other()}},
+     {kTab, kTab, kTab, kTab, kTab, other("looks like CSV")}},
     {"page in place of a file",
      [](auto const&) { return std::string("\n <html>\n<p>404 Not Found\n"); },
      {kPage, kPage, kPage, kPage, kPage, kPage}},

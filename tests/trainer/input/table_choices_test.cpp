@@ -84,6 +84,11 @@ TEST_F(TableChoicesTest, RejectsAdjacencyListsWithTwoSeparators) {
   for (char const* lists : {"1 2 1\t116\n1 3 1\t117\n", "n1 n2\t3\nn1 n3\t2\n", "n1,n2\t3\nn1,n3\t2\n"}) {
     reject(lists, kEdges, {"it may be a list, and would be one name"});
   }
+  // A node and a weight.
+  for (char const* weighted : {"1397,1470 0.8\n1397,1522 0.25\n1470,1522 1e-3\n", "n1,n2 -0.8\nn1,n3 .5\n",
+                               "1\t2 0.8\n1\t3 0.5\n", "rome,paris 0.8\nparis,rome 0.5\n", "1;2 0.5\n2;3 4\n"}) {
+    reject(weighted, kEdges, {"it may be a list, and would be one name", "write one separator between all columns"});
+  }
   for (char const* lists : {"0:4 8\n4:0 8\n8:0 4\n", "0: 4, 8\n4: 0, 8\n8: 0, 4\n"}) {
     reject(lists, kEdges, {"has ':' within names"});
   }
@@ -110,6 +115,7 @@ TEST_F(TableChoicesTest, NamesWithBlanksAreNoLists) {
   EXPECT_EQ(read("user,item\n1,10 cc\n2,Blink 182\n3,U2\n", kLists),
             (Rows{{"1", "10 cc"}, {"2", "Blink 182"}, {"3", "U2"}}));
   EXPECT_EQ(read("user,item\n1,AC / DC\n2,U2\n", kLists), (Rows{{"1", "AC / DC"}, {"2", "U2"}}));
+  EXPECT_EQ(read("user,item\n1,Web 2.0\n2,Windows 3.1\n", kLists), (Rows{{"1", "Web 2.0"}, {"2", "Windows 3.1"}}));
   EXPECT_EQ(read("new york,los angeles\nsan jose,new york\n", kEdges),
             (Rows{{"new york", "los angeles"}, {"san jose", "new york"}}));
   EXPECT_EQ(read("John Smith,Acme\nJane Doe,Initech\n", kEdges),

@@ -156,6 +156,20 @@ TEST_F(TableReaderTest, RejectsTablesOfNumbersWithoutKnownNames) {
   EXPECT_EQ(read("a,user,b,item,rating\n0,1,0,2,3\n", kRatings), (Rows{{"1", "2", "3"}}));
 }
 
+TEST_F(TableReaderTest, RejectsRatingsThatALaterColumnMayHave) {
+  for (char const* heading : {"User Id,Movie Id,Average Rating,My Rating", "User Id,Movie Id,Number of Pages,My Rating",
+                              "user_id,movie_id,pages,my_rating", "who,what,pages,userRating"}) {
+    reject(heading + std::string("\n1,2,300,4\n"), kRatings,
+           {"cannot be told", "row, column, rating", "name them with data.columns"});
+  }
+  EXPECT_EQ(read("User Id,Movie Id,Average Rating,My Rating\n1,2,3.5,4\n", kRatings, {.columns = {"1", "2", "4"}}),
+            (Rows{{"1", "2", "4"}}));
+  for (char const* heading : {"User Id,Movie Id,My Rating,Time", "who,what,Rating,My Rating",
+                              "User Id,Movie Id,Grade,Rating Time", "who,what,grade,overrating"}) {
+    EXPECT_EQ(read(heading + std::string("\n1,2,3,4\n"), kRatings), (Rows{{"1", "2", "3"}})) << heading;
+  }
+}
+
 TEST_F(TableReaderTest, SkipsHeadings) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n1,2,3.5,4\n", kRatings), (Rows{{"1", "2", "3.5"}}));
   EXPECT_THAT(notices_,

@@ -19,6 +19,7 @@
 #include "trainer/input/table_reader.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
+#include "trainer/tasks/common/thousands.hpp"
 #include "trainer/tasks/common/times.hpp"
 #include "trainer/tasks/common/user_and_item.hpp"
 #include "trainer/tasks/nodes/edge_weights.hpp"
@@ -94,6 +95,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
                      SameColumns& same, std::vector<std::string>& notices) {
   EdgeFiles read;
   LikeTimes times;
+  LikeThousands thousands;
   std::uint64_t without_weight = 0;
   for (std::filesystem::path const& path : files_named(config.folder, names, notices)) {
     TableReader reader(path, config.table, kEdges);
@@ -110,6 +112,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
       if (fields.size() == 3) {
         read.weighted = true;
         times.add(weight);
+        thousands.add(fields[2]);
       } else {
         ++without_weight;
       }
@@ -144,6 +147,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
   }
   if (trains) say_users_that_are_items(same.first(), read.edges, nodes, notices);
   times.say("weights of edges", "[\"1\", \"2\"]", notices);
+  thousands.say("weights of edges", notices);
   return read;
 }
 

@@ -13,6 +13,7 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/thousands.hpp"
 #include "trainer/tasks/common/times.hpp"
 
 namespace gpups::trainer {
@@ -108,7 +109,8 @@ void say_fourth_column(std::vector<std::vector<std::string>> const& rows, std::s
 }
 
 void append_file(std::filesystem::path const& path, DataConfig const& config, SameColumns& same,
-                 std::vector<std::string>& notices, std::vector<RatingLine>& ratings, LikeTimes& times) {
+                 std::vector<std::string>& notices, std::vector<RatingLine>& ratings, LikeTimes& times,
+                 LikeThousands& thousands) {
   TableReader reader(path, config.table, kRatings);
   same.check(reader.layout(), path.string());
   LeadingZeros zeros;
@@ -117,6 +119,7 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
     std::string_view const wrong = read_rating(fields, rating, times);
     for (std::string_view const id : std::span(fields).first(2)) zeros.add(id);
     wrong.empty() ? ratings.push_back(rating) : reader.reject(wrong);
+    if (wrong.empty()) thousands.add(fields[2]);
   }
   reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
   zeros.say(path.string(), notices);
@@ -132,12 +135,14 @@ std::vector<RatingLine> read_rating_file(DataConfig const& config, std::string c
   std::vector<RatingLine> ratings;
   SameColumns of_setting;
   LikeTimes times;
+  LikeThousands thousands;
   for (auto const& path : files_named(config.folder, file, notices)) {
-    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings, times);
+    append_file(path, config, same != nullptr ? *same : of_setting, notices, ratings, times, thousands);
   }
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 (std::filesystem::path(config.folder) / file).string());
   times.say("ratings", "[\"1\", \"2\", \"4\"]", notices);
+  thousands.say("ratings", notices);
   return ratings;
 }
 

@@ -14,6 +14,7 @@
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/odd_characters.hpp"
 #include "trainer/input/text_source.hpp"
+#include "trainer/tasks/words/like_csv.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -110,6 +111,7 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
   std::vector<std::uint32_t> positions;  // with the numbers of `all`
   std::vector<std::string> notices;
   LineLengths lengths;
+  LikeCsv csv;
   for (std::filesystem::path const& path : files_named(folder, file, notices)) {
     each_word(
         path, notices,
@@ -119,13 +121,16 @@ Corpus read_corpus(std::filesystem::path const& folder, std::string const& file,
           ++counts[number];
           positions.push_back(number);
           lengths.add_word();
+          csv.add_word(word);
         },
         [&] {
           positions.push_back(Corpus::kLineEnd);
           lengths.end_line();
+          csv.end_line();
         });
   }
   lengths.say(file, notices);
+  csv.say(file, notices);
 
   std::vector<std::uint32_t> order(all.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -267,6 +267,13 @@ TEST_F(NetworkTest, DigestDependsOnNamesEdgesAndWeights) {
   EXPECT_NE(read("a b\nb c\n", true).digest(), usual);
 }
 
+TEST_F(NetworkTest, SaysThatPointsOfWeightsMaySeparateThousands) {
+  read("a b 1.250\nb c 38\nc d 12.417\nd e 2.100\n");
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("3 weights of edges, such as 1.250, have three digits")));
+  read("a b 0.250\nb c 38\nc d 12.417\nd e 2.100\n");
+  EXPECT_THAT(notices_, ElementsAre("edges have weights"));
+}
+
 // A pair of nodes is in one split, with all of its edges.
 TEST_F(NetworkTest, HoldsOutShareOfThePairs) {
   SplitNetwork const split = read_chain({.valid = "", .test = "", .valid_share = 0.1, .test_share = 0.2});

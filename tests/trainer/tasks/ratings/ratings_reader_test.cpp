@@ -90,6 +90,24 @@ TEST_F(RatingFile, SaysThatTheFourthColumnIsNotRead) {
   }
 }
 
+TEST_F(RatingFile, SaysThatPointsMaySeparateThousands) {
+  read("1 1 1.250\n1 2 38\n2 1 12.417\n2 2 102.000\n");
+  EXPECT_THAT(notices_, testing::ElementsAre(testing::HasSubstr(
+                            "3 ratings, such as 1.250, have three digits after a point, and the others are whole: if "
+                            "1.250 is 1250, write it without the point")));
+  for (char const* text : {
+           "1 1 0.125\n1 2 4\n2 1 1.250\n2 2 2.500\n",            // a thousand has no 0 before it
+           "1 1 4.500\n1 2 3.250\n2 1 2.000\n",                   // all have three digits
+           "1 1 4.500\n1 2 3.25\n2 1 2.125\n2 2 1.125\n3 1 4\n",  // not all have three
+           "1 1 3.667\n1 2 4.333\n2 1 2.667\n2 2 4\n",            // means of three
+           "1 1 1.250\n1 2 2.250\n2 1 38\n",                      // too few
+           "1 1 1234.250\n1 2 2.250\n2 1 38\n2 2 1.250\n3 1 3.250\n",
+       }) {
+    read(text);
+    EXPECT_TRUE(notices_.empty()) << text;
+  }
+}
+
 TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);

@@ -125,6 +125,27 @@ TEST_F(CorpusTest, SaysThatLinesHaveColumns) {
   EXPECT_TRUE(read(sentences).notices.empty());
 }
 
+TEST_F(CorpusTest, SaysThatTextIsCsv) {
+  for (char const* text : {
+           "1,\"a film to see\",good\n2,\"not at all\",bad\n3,\"a \"\"film\"\"\",bad\n",
+           "\"a film, to see\",good\n\"not at all\",bad\n\"a film\",bad\n",
+           "\"3\",\"a film to see\"\n\"4\",\"not at all\"\n\"5\",\"a film\"\n",
+           "id,review,sentiment\n1,\"a film\nto see\nat all\",good\n",
+           "\"id\",\"review\"\n\"1\",\"a film\nto see\nat all\"\n",
+           "review,sentiment\na film to see,good\nnot at all,bad\n",
+       }) {
+    EXPECT_THAT(read(text).notices, ElementsAre(testing::HasSubstr("text.txt looks like CSV, as '"))) << text;
+  }
+  for (char const* text : {
+           "\"Yes,\" she said, \"now.\"\n\"No,\" he said, \"never\",\n\"Oh,\" said a \"b\", c\n",
+           "well,\nit cost 1,000\n2,000 or more\n3,000 at most\n",
+           "a,b\nis a pair of words\nand that is all\n",
+           "a film, to see\nnot, at all\nwell, yes\n",
+       }) {
+    EXPECT_TRUE(read(text).notices.empty()) << text;
+  }
+}
+
 TEST_F(CorpusTest, RejectsLongWords) {
   std::string const longest(std::size_t{1} << 16, 'x');
   EXPECT_THAT(names_of(read("a " + longest + " a\n")), ElementsAre("a", longest));
