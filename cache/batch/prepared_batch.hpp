@@ -89,7 +89,8 @@ struct PreparedPart {
   PositionList placed;
   // The rows that this rank owns in this step, if they are not those of its home.
   std::optional<PositionList> local_positions;
-  Array<std::uint32_t> replicas;  // ids[reads.positions[i]], while the step needs them
+  View<std::uint32_t> replicas;  // ids[reads.positions[i]], while the step needs them
+  std::shared_ptr<Array<std::uint32_t> const> replicas_memory;
 
   // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
@@ -98,6 +99,7 @@ struct PreparedPart {
   // Frees what only the batch's step needs.
   void end_step() {
     replicas = {};
+    replicas_memory.reset();
     sums = {};
   }
 

@@ -249,6 +249,7 @@ void GradientExchange::find(kernels::HostReads& reads) {
 }
 
 void GradientExchange::check_found() {
+  find_local();
   if (!senders_.empty() && wrong_[0] != kernels::kNoRow) {
     state_.throw_peer_error(senders_[wrong_[0]], "sent gradients whose rows do not fill their bytes");
   }
@@ -284,24 +285,38 @@ RowSums GradientExchange::wait_decode(Rank from, UpdatedPart& part) {
   return {.ids = part.ids, .sums = part.decoded_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
-// Returns the gradients of this rank's batch for the rows that it owns itself. Queued on the stream.
-RowSums GradientExchange::local_sums(PreparedPart& part) {
+// Finds the rows of this rank's batch that it owns itself, if they are not those of its home. Queued on the stream.
+void GradientExchange::find_local() {
+  if (state_.current == nullptr) return;
+  auto& stream = state_.stream;
+  std::vector<kernels::GatherElements<std::uint32_t>> gathers;
+  std::vector<kernels::CountEntries> counts;
+  for (auto const& part : state_.current->parts) {
+    if (!part.local_positions || part.applied) continue;
+    auto const& positions = part.local_positions->positions;
+    auto& local = local_[&part] = {Array<std::uint32_t>(stream.device(), positions.size()),
+                                   Array<std::int64_t>(stream.device(), positions.size())};
+    gathers.push_back({part.ids, positions, local.ids});
+    counts.push_back({.offsets = part.offsets, .rows = positions, .counts = local.counts});
+  }
+  if (gathers.empty()) return;
+  kernels::gather_elements(stream, gathers);
+  kernels::count_entries(stream, counts);
+}
+
+// Returns the gradients of this rank's batch for the rows that it owns itself.
+RowSums GradientExchange::local_sums(PreparedPart const& part) const {
   GPUPS_ASSERT(part.sums.rows() == part.rows && part.ids.size() == part.rows);
   if (!part.local_positions) {
     return {.ids = part.ids_at(state_.me), .sums = part.sums_at(state_.me), .offsets = part.offsets_at(state_.me)};
   }
-  auto& stream = state_.stream;
-  auto const& positions = part.local_positions->positions;
-  auto& [ids, counts] = local_.emplace_back(LocalRows{Array<std::uint32_t>(stream.device(), positions.size()),
-                                                      Array<std::int64_t>(stream.device(), positions.size())});
-  kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
-  kernels::count_entries(stream, {.offsets = part.offsets, .rows = positions, .counts = counts});
-  return {.ids = ids, .sums = part.sums, .counts = counts, .positions = positions};
+  auto const& [ids, counts] = local_.at(&part);
+  return {.ids = ids, .sums = part.sums, .counts = counts, .positions = part.local_positions->positions};
 }
 
 void GradientExchange::wait_append(TableId table, std::vector<RowSums>& lists) {
   if (state_.current != nullptr) {
-    for (auto& part : state_.current->parts) {
+    for (auto const& part : state_.current->parts) {
       if (part.table == table && !part.applied) lists.push_back(local_sums(part));
     }
   }

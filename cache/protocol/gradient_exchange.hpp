@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -64,7 +64,8 @@ class GradientExchange {
     std::vector<PackedSection> sections;
   };
   View<std::uint32_t const> ascending(std::size_t n);
-  RowSums local_sums(PreparedPart& part);
+  void find_local();
+  RowSums local_sums(PreparedPart const& part) const;
   void receive_body(Rank from, std::vector<GradientBytes> const& sizes, std::function<void()> const& taken);
   void receive_compressed(Rank from, UpdatedPart& part, std::uint64_t tag, GradientBytes const& sizes,
                           std::function<void()> const& taken);
@@ -75,7 +76,7 @@ class GradientExchange {
 
   RoundState& state_;
   ResidualExchange& residuals_;
-  std::deque<LocalRows> local_;
+  std::map<PreparedPart const*, LocalRows> local_;
   std::shared_ptr<PackedGradients> packed_;
   Array<std::uint32_t> ascending_;    // 0, 1, 2 ...
   Array<std::uint64_t> starts_;       // ReceivedSums::starts of the step

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/move_exchange.hpp"
 
+#include <deque>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -64,40 +65,40 @@ void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
   reads.add<std::uint32_t>(leaving_.counts.view(), leaving_.count);
 }
 
-MoveExchange::PackedMoves MoveExchange::pack_rows(std::vector<ListPart> const& parts,
-                                                  std::vector<MarkedRows> const& marked, std::size_t first_count) {
-  auto& stream = state_.stream;
-  GPUPS_ASSERT(marked.size() == parts.size() && first_count + parts.size() <= leaving_.count.size());
-  PackedMoves packed;
-  std::vector<MovedBody::RowsOfPart> rows;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    GPUPS_ASSERT(leaving_.count[first_count + p] <= parts[p].ids.size());
-    packed.sent.push_back(leaving_.count[first_count + p]);
-    rows.push_back({&state_.table(parts[p].table).options(), parts[p].ids.size(), packed.sent[p]});
-  }
-  MovedBody const body(rows);
-  packed.bytes = std::make_shared<Array<std::uint8_t>>(stream.device(), body.bytes());
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& places = body.parts()[p];
-    auto const bytes = packed.bytes->view();
-    if (places.rows > 0) copy<std::uint32_t>(stream, words_at<std::uint32_t>(bytes, places.bitmap), marked[p].bitmap);
-    if (places.sent == 0) continue;
-    auto const ids = marked[p].listed.slice(0, places.sent);
-    state_.table(parts[p].table).read_columns(stream, ids, columns(parts[p].table, places, bytes));
-  }
-  return packed;
-}
-
 void MoveExchange::pack(Clock clock) {
   GPUPS_ASSERT(clock == state_.round.applied() + 1 && packed_.empty());
+  std::vector<kernels::CopyWords> bitmaps;
+  std::vector<TableShard::ShardIds> sent, left;
   for (auto const& [reader, marked] : leaving_.of) {
     auto const& parts = state_.reader_batches.at({reader, clock}).moves;
-    packed_[reader] = pack_rows(parts, marked, leaving_.first.at(reader));
-    for (auto const& part : parts) {
-      rows_ += part.ids.size();
-      if (!part.ids.empty()) state_.table(part.table).make_replicas(state_.stream, part.ids, clock - 1);
+    std::size_t const first_count = leaving_.first.at(reader);
+    GPUPS_ASSERT(marked.size() == parts.size() && first_count + parts.size() <= leaving_.count.size());
+    auto& packed = packed_[reader];
+    std::vector<MovedBody::RowsOfPart> rows;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      GPUPS_ASSERT(leaving_.count[first_count + p] <= parts[p].ids.size());
+      packed.sent.push_back(leaving_.count[first_count + p]);
+      rows.push_back({&state_.table(parts[p].table).options(), parts[p].ids.size(), packed.sent[p]});
+    }
+    MovedBody const body(rows);
+    packed.bytes = std::make_shared<Array<std::uint8_t>>(state_.stream.device(), body.bytes());
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      auto const& places = body.parts()[p];
+      auto const bytes = packed.bytes->view();
+      auto* const shard = &state_.table(parts[p].table);
+      rows_ += places.rows;
+      if (places.rows > 0) {
+        bitmaps.push_back({marked[p].bitmap, words_at<std::uint32_t>(bytes, places.bitmap)});
+        left.push_back({shard, parts[p].ids});
+      }
+      if (places.sent == 0) continue;
+      sent.push_back({shard, marked[p].listed.slice(0, places.sent), columns(parts[p].table, places, bytes)});
     }
   }
+  if (left.empty()) return;
+  kernels::copy_words(state_.stream, bitmaps);
+  TableShard::read_columns(state_.stream, sent);
+  TableShard::make_replicas(state_.stream, left, clock - 1);
 }
 
 void MoveExchange::fill_in(Rank reader, Message& message) const {
@@ -175,16 +176,17 @@ void MoveExchange::write(PendingBatch& pending) {
   GPUPS_ASSERT(pending.placed);  // the rows are replicas, with numbers
   GPUPS_ASSERT(arrived_.count.size() == arrived_.counts.size() && arrived_.first.size() == pending.arrived.size());
   auto& stream = state_.stream;
-  auto const ids_at = [&](PreparedPart const& part, View<std::uint32_t const> positions) {
-    Array<std::uint32_t> ids(stream.device(), positions.size());
-    kernels::gather_elements(stream, kernels::GatherElements<std::uint32_t>{part.ids, positions, ids});
-    return ids;
+  std::deque<Array<std::uint32_t>> memory;
+  std::vector<kernels::GatherElements<std::uint32_t>> gathers;
+  auto const add = [&](std::vector<TableShard::ShardIds>& lists, PreparedPart const& part,
+                       View<std::uint32_t const> positions, TableShard::MovedColumns const& columns) {
+    if (positions.empty()) return;
+    auto const& ids = memory.emplace_back(stream.device(), positions.size());
+    gathers.push_back({part.ids, positions, ids});
+    lists.push_back({&state_.table(part.table), ids, columns});
   };
-  for (auto const& part : pending.batch->parts) {
-    if (part.arriving.size() > 0) {
-      state_.table(part.table).make_owned(stream, ids_at(part, part.arriving.positions));
-    }
-  }
+  std::vector<TableShard::ShardIds> owned, reset, written;
+  for (auto const& part : pending.batch->parts) add(owned, part, part.arriving.positions, {});
   for (auto const& arrived : pending.arrived) {
     for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
       auto const& part = pending.batch->parts[p];
@@ -193,15 +195,16 @@ void MoveExchange::write(PendingBatch& pending) {
         state_.throw_peer_error(arrived->from, "passed a different number of rows than its message says");
       }
       auto const& marked = arrived_.of.at(arrived->from)[p];
-      auto& shard = state_.table(part.table);
-      auto const listed = marked.listed.slice(0, places.sent),
-                 others = marked.others.slice(0, places.rows - places.sent);
-      if (!others.empty()) shard.reset_columns(stream, ids_at(part, others));
-      if (listed.empty()) continue;
-      shard.write_columns(stream, ids_at(part, listed), columns(part.table, places, arrived->bytes.view()));
+      add(reset, part, marked.others.slice(0, places.rows - places.sent), {});
+      add(written, part, marked.listed.slice(0, places.sent), columns(part.table, places, arrived->bytes.view()));
     }
   }
-  pending.arrived.clear();
+  if (owned.empty()) return;
+  kernels::gather_elements(stream, gathers);
+  TableShard::make_owned(stream, owned);
+  TableShard::reset_columns(stream, reset);
+  TableShard::write_columns(stream, written);
+  pending.arrived.clear();  // the work that reads them is queued
 }
 
 }  // namespace gpups::cache

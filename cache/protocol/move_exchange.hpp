@@ -66,8 +66,6 @@ class MoveExchange {
     std::shared_ptr<Array<std::uint8_t>> bytes;
   };
   TableShard::MovedColumns columns(TableId table, MovedBody::PartPlaces const& places, View<std::uint8_t> bytes) const;
-  PackedMoves pack_rows(std::vector<ListPart> const& parts, std::vector<MarkedRows> const& marked,
-                        std::size_t first_count);
 
   RoundState& state_;
   MarkedLists leaving_, arrived_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/value_exchange.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -194,10 +195,9 @@ void ValueExchange::receive(Rank from, PendingBatch& pending, std::uint64_t tag,
 
 // Memory of a batch while its values are decoded, and what the host reads.
 struct ValueExchange::DecodedBatch {
-  std::deque<Array<Key>> keys;  // of the replicas
-  std::vector<TableShard::ShardKeys> replicas;
-  std::deque<Array<std::uint32_t>> moving_ids;   // of rows that move to this rank or away
-  std::vector<kernels::ScatterElements> moving;  // these to PreparedPart::ids
+  Array<Key> keys;                               // of the replicas
+  std::vector<TableShard::ShardKeys> replicas;   // of each table
+  std::vector<kernels::ScatterElements> placed;  // their numbers, to PreparedPart::ids
   // Lists of rows that have received values, and of rows that have initial values, one of each for each section with a
   // bitmap. They contain positions in the section's rows.
   struct SplitSection {
@@ -210,28 +210,43 @@ struct ValueExchange::DecodedBatch {
   std::vector<std::uint32_t> count;  // read from `counts`: sent and initial rows of each split section
 };
 
-// Gathers the keys of the rows that need replicas: those that other ranks own before the step or in it.
+// Gathers the keys of the rows that need replicas: those that other ranks own before the step or in it. Those of a
+// table are one after another.
 void ValueExchange::find_replicas(PendingBatch& pending, DecodedBatch& decoded) {
   if (std::exchange(pending.placed, true)) return;
   auto& stream = state_.stream;
-  std::vector<kernels::GatherElements<Key>> gathers;
-  auto const add = [&](PreparedPart const& part, View<std::uint32_t const> positions, View<std::uint32_t> ids) {
-    if (positions.empty()) return;
-    auto const& keys = decoded.keys.emplace_back(stream.device(), positions.size());
-    gathers.push_back({part.keys, positions, keys});
-    decoded.replicas.push_back({&state_.table(part.table), keys, ids});
-  };
+  std::vector<PreparedPart*> parts;
+  std::size_t count = 0;
   for (auto& part : pending.batch->parts) {
-    part.replicas = Array<std::uint32_t>(stream.device(), part.reads.size());
-    add(part, part.reads.positions, part.replicas);
-    for (auto const& positions : {part.arriving.positions, part.placed.positions}) {
-      if (positions.empty()) continue;
-      auto const& ids = decoded.moving_ids.emplace_back(stream.device(), positions.size());
-      decoded.moving.push_back({.from = ids, .positions = positions, .to = part.ids});
-      add(part, positions, ids);
-    }
+    parts.push_back(&part);
+    count += part.reads.size() + part.arriving.size() + part.placed.size();
   }
-  if (!gathers.empty()) kernels::gather_elements(stream, gathers);
+  std::stable_sort(parts.begin(), parts.end(), [](auto const* a, auto const* b) { return a->table < b->table; });
+  decoded.keys = Array<Key>(stream.device(), count);
+  auto const ids = std::make_shared<Array<std::uint32_t>>(stream.device(), count);
+  std::vector<kernels::GatherElements<Key>> gathers;
+  std::size_t end = 0;
+  for (auto* const part : parts) {
+    std::size_t const begin = end;
+    for (auto const& positions : {part->reads.positions, part->arriving.positions, part->placed.positions}) {
+      std::size_t const n = positions.size();
+      gathers.push_back({part->keys, positions, decoded.keys.view().slice(end, n)});
+      decoded.placed.push_back({.from = ids->view().slice(end, n), .positions = positions, .to = part->ids});
+      end += n;
+    }
+    part->replicas = ids->view().slice(begin, part->reads.size());
+    part->replicas_memory = ids;
+    if (end == begin) continue;
+    auto* const shard = &state_.table(part->table);
+    bool const same_table = !decoded.replicas.empty() && decoded.replicas.back().shard == shard;
+    std::size_t const first = begin - (same_table ? decoded.replicas.back().keys.size() : 0);
+    if (same_table) decoded.replicas.pop_back();
+    decoded.replicas.push_back({.shard = shard,
+                                .keys = decoded.keys.view().slice(first, end - first),
+                                .ids = ids->view().slice(first, end - first),
+                                .distinct = !same_table});  // parts may share keys
+  }
+  kernels::gather_elements(stream, gathers);
 }
 
 // Divides the rows of sections that do not have values for all rows.
@@ -318,13 +333,7 @@ void ValueExchange::wait_decode(PendingBatch& pending, kernels::HostReads& reads
   find_replicas(pending, decoded);
   if (!decoded.replicas.empty()) {
     TableShard::wait_place_replicas(stream, decoded.replicas, pending.batch->clock, reads);
-    auto ids = decoded.moving;
-    for (auto const& part : parts) {
-      if (!part.replicas.empty()) {
-        ids.push_back({.from = part.replicas, .positions = part.reads.positions, .to = part.ids});
-      }
-    }
-    kernels::scatter_elements(stream, ids);
+    kernels::scatter_elements(stream, decoded.placed);
   } else {
     reads.wait();
   }

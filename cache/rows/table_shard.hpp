@@ -76,6 +76,7 @@ class TableShard {
     TableShard* shard;
     View<Key const> keys;     // (n)
     View<std::uint32_t> ids;  // (n)
+    bool distinct = false;    // no key is there twice
   };
   // also: other results that the host reads, with the same wait.
   static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts, kernels::HostReads& also);
@@ -126,8 +127,9 @@ class TableShard {
   // -- replicas --
 
   // Writes the row numbers of rows that other ranks own to `ids`, and marks them as used by step `clock`. Replicas that
-  // are new have undefined values. parts: keys are distinct in a part. also: as for wait_resolve().
-  static void wait_place_replicas(Stream& stream, std::span<ShardKeys const> parts, Clock clock,
+  // are new have undefined values. tables: one list for each table, which may have keys several times. also: as for
+  // wait_resolve().
+  static void wait_place_replicas(Stream& stream, std::span<ShardKeys const> tables, Clock clock,
                                   kernels::HostReads& also);
   // Return arguments that set replicas to received numbers, (n, dim), or to initial values.
   kernels::ScatterNumbers scatter_numbers(kernels::NumberView from, View<std::uint32_t const> ids) {
@@ -177,16 +179,23 @@ class TableShard {
   kernels::MarkExisting mark_moved(View<std::uint32_t const> ids, View<std::uint32_t> bitmap) const {
     return {.lifecycle = lifecycle_.const_ref(), .ids = ids, .bitmap = bitmap, .or_wait = true};
   }
-  // Copies the columns of rows. Queued on `stream`.
-  void read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const;
-  // Makes owned rows replicas whose last use is in step `clock`. Queued on `stream`. ids: (n), distinct.
-  void make_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock);
-  // Makes replicas owned rows, whose columns follow. Queued on `stream`. ids: (n), distinct.
-  void make_owned(Stream& stream, View<std::uint32_t const> ids);
-  // Sets values and states of owned rows that do not exist to initial ones. Queued on `stream`. ids: (n), distinct.
-  void reset_columns(Stream& stream, View<std::uint32_t const> ids);
-  // Sets the columns of owned rows. Queued on `stream`. ids: (n), distinct.
-  void write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from);
+  // Rows of one table, and their columns. All functions below queue their work on `stream`, for many lists at once.
+  // ids: (n), distinct.
+  struct ShardIds {
+    TableShard* shard;
+    View<std::uint32_t const> ids;
+    MovedColumns columns{};
+  };
+  // Copies the columns of rows.
+  static void read_columns(Stream& stream, std::span<ShardIds const> lists);
+  // Makes owned rows replicas whose last use is in step `clock`.
+  static void make_replicas(Stream& stream, std::span<ShardIds const> lists, Clock clock);
+  // Makes replicas owned rows, whose columns follow.
+  static void make_owned(Stream& stream, std::span<ShardIds const> lists);
+  // Sets values and states of owned rows that do not exist to initial ones.
+  static void reset_columns(Stream& stream, std::span<ShardIds const> lists);
+  // Sets the columns of owned rows.
+  static void write_columns(Stream& stream, std::span<ShardIds const> lists);
 
   // -- rows that move between ranks, between steps --
 

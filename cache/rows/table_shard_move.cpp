@@ -91,32 +91,60 @@ void TableShard::wait_put(Stream& stream, View<Key const> keys, MatrixView<float
 
 // -- while training --
 
-void TableShard::read_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& to) const {
-  kernels::gather_numbers(stream, gather_numbers(ids, to.values));
-  kernels::gather_stored(stream, kernels::GatherStored<float>{state_.const_ref(), ids, to.state});
-  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{lifecycle_.const_ref(), ids, to.lifecycle});
+void TableShard::read_columns(Stream& stream, std::span<ShardIds const> lists) {
+  std::vector<kernels::GatherNumbers> values;
+  std::vector<kernels::GatherStored<float>> states;
+  std::vector<kernels::GatherStored<std::uint32_t>> lifecycles;
+  for (auto const& [shard, ids, to] : lists) {
+    values.push_back(shard->gather_numbers(ids, to.values));
+    states.push_back({shard->state_.const_ref(), ids, to.state});
+    lifecycles.push_back({shard->lifecycle_.const_ref(), ids, to.lifecycle});
+  }
+  kernels::gather_numbers(stream, values);
+  kernels::gather_stored(stream, states);
+  kernels::gather_stored(stream, lifecycles);
 }
 
-void TableShard::make_replicas(Stream& stream, View<std::uint32_t const> ids, Clock clock) {
-  replicas_ += ids.size();
-  uses_.reserve(stream, index_.ids_end());
-  kernels::end_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids});
-  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
+void TableShard::make_replicas(Stream& stream, std::span<ShardIds const> lists, Clock clock) {
+  std::vector<kernels::EndRows> ends;
+  std::vector<kernels::MarkReplicas> marks;
+  for (auto const& [shard, ids, none] : lists) {
+    shard->replicas_ += ids.size();
+    shard->uses_.reserve(stream, shard->index_.ids_end());
+    ends.push_back({.lifecycle = shard->lifecycle_.ref(), .ids = ids});
+    marks.push_back({.uses = shard->uses_.ref(), .ids = ids, .word = kernels::replica_word(clock)});
+  }
+  kernels::end_rows(stream, ends);
+  kernels::mark_replicas(stream, marks);
 }
 
-void TableShard::make_owned(Stream& stream, View<std::uint32_t const> ids) {
-  replicas_ -= ids.size();
-  kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = ids, .word = kernels::kOwned});
+void TableShard::make_owned(Stream& stream, std::span<ShardIds const> lists) {
+  std::vector<kernels::MarkReplicas> marks;
+  for (auto const& [shard, ids, none] : lists) {
+    shard->replicas_ -= ids.size();
+    marks.push_back({.uses = shard->uses_.ref(), .ids = ids, .word = kernels::kOwned});
+  }
+  kernels::mark_replicas(stream, marks);
 }
 
-void TableShard::reset_columns(Stream& stream, View<std::uint32_t const> ids) {
-  kernels::init_rows(stream, init_new_rows(ids));
+void TableShard::reset_columns(Stream& stream, std::span<ShardIds const> lists) {
+  std::vector<kernels::InitRows> inits;
+  for (auto const& [shard, ids, none] : lists) inits.push_back(shard->init_new_rows(ids));
+  kernels::init_rows(stream, inits);
 }
 
-void TableShard::write_columns(Stream& stream, View<std::uint32_t const> ids, MovedColumns const& from) {
-  kernels::scatter_numbers(stream, scatter_numbers(from.values, ids));
-  kernels::scatter_stored(stream, kernels::ScatterStored<float>{from.state, ids, state_.ref()});
-  kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{from.lifecycle, ids, lifecycle_.ref()});
+void TableShard::write_columns(Stream& stream, std::span<ShardIds const> lists) {
+  std::vector<kernels::ScatterNumbers> values;
+  std::vector<kernels::ScatterStored<float>> states;
+  std::vector<kernels::ScatterStored<std::uint32_t>> lifecycles;
+  for (auto const& [shard, ids, from] : lists) {
+    values.push_back(shard->scatter_numbers(from.values, ids));
+    states.push_back({from.state, ids, shard->state_.ref()});
+    lifecycles.push_back({from.lifecycle, ids, shard->lifecycle_.ref()});
+  }
+  kernels::scatter_numbers(stream, values);
+  kernels::scatter_stored(stream, states);
+  kernels::scatter_stored(stream, lifecycles);
 }
 
 }  // namespace gpups::cache

@@ -1,53 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableShard: replicas of rows that other ranks own.
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "cache/rows/table_shard.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/rows/copy_rows.hpp"
 #include "kernels/rows/gather_elements.hpp"
 #include "kernels/rows/replicas.hpp"
 
 namespace gpups::cache {
 
-void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> parts, Clock clock,
+void TableShard::wait_place_replicas(Stream& stream, std::span<ShardKeys const> tables, Clock clock,
                                      kernels::HostReads& also) {
-  Array<std::uint32_t> const counts(stream.device(), parts.size());
+  Array<std::uint32_t> const counts(stream.device(), tables.size());
   std::vector<std::uint32_t> missing;
-  kernels::KeyIndex::find_missing(stream, searches_of(parts), counts);
+  kernels::KeyIndex::find_missing(stream, searches_of(tables), counts);
   also.add<std::uint32_t>(counts.view(), missing);
   also.wait();
 
   std::vector<kernels::KeyIndex::Insertion> insertions;
-  std::vector<ShardKeys> now, later;  // later: lists whose missing keys another list of their table may add now
-  std::set<TableShard const*> changed;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& [shard, keys, ids] = parts[p];
-    if (missing[p] > 0 && !changed.insert(shard).second) {
-      later.push_back(parts[p]);
-      continue;
-    }
-    now.push_back(parts[p]);
-    insertions.push_back({&shard->index_, keys, ids, missing[p], shard->options_.name});
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto const& [shard, keys, ids, distinct] = tables[t];
+    GPUPS_ASSERT(t == 0 || shard != tables[t - 1].shard);  // a table has one list
+    insertions.push_back({&shard->index_, keys, ids, missing[t], shard->options_.name, distinct});
   }
   auto const added = kernels::KeyIndex::wait_insert(stream, insertions);
-  std::map<TableShard*, std::size_t> of_step;
-  for (auto const& part : parts) of_step[part.shard] += part.keys.size();
-  for (auto const& [shard, replicas] : of_step) shard->step_replicas_ = std::max(shard->step_replicas_, replicas);
   std::vector<kernels::MarkReplicas> marks;
-  for (std::size_t p = 0; p < now.size(); ++p) {
-    auto& shard = *now[p].shard;
-    shard.replicas_ += added[p].size();
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto& shard = *tables[t].shard;
+    shard.step_replicas_ = std::max(shard.step_replicas_, tables[t].keys.size());
+    shard.replicas_ += added[t].size();
     shard.wait_make_room(stream);
     shard.uses_.reserve(stream, shard.index_.ids_end());
-    marks.push_back({.uses = shard.uses_.ref(), .ids = now[p].ids, .word = kernels::replica_word(clock)});
+    marks.push_back({.uses = shard.uses_.ref(), .ids = tables[t].ids, .word = kernels::replica_word(clock)});
   }
   kernels::mark_replicas(stream, marks);
-  for (auto const& part : later) {
-    kernels::HostReads none(stream);
-    wait_place_replicas(stream, {&part, 1}, clock, none);
-  }
 }
 
 void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock) {

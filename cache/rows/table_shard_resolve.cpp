@@ -94,7 +94,7 @@ std::optional<TableShard::RepeatedKey> TableShard::wait_repeated_key(Stream& str
 std::vector<Array<std::uint32_t>> TableShard::wait_insert(Stream& stream, std::span<MissingKeys const> tables) {
   std::vector<kernels::KeyIndex::Insertion> insertions;
   for (auto const& [of, count] : tables)
-    insertions.push_back({&of.shard->index_, of.keys, of.ids, count, of.shard->options_.name});
+    insertions.push_back({&of.shard->index_, of.keys, of.ids, count, of.shard->options_.name, of.distinct});
   auto added = kernels::KeyIndex::wait_insert(stream, insertions);
   for (std::size_t t = 0; t < tables.size(); ++t) {
     if (!added[t].empty()) tables[t].of.shard->wait_make_room(stream);
@@ -110,7 +110,6 @@ void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> table
   }
   if (rows.empty()) return;
   kernels::init_rows(stream, rows);
-  stream.wait();  // `added` ends here
 }
 
 kernels::InitRows TableShard::init_new_rows(View<std::uint32_t const> ids) {

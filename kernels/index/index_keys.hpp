@@ -28,8 +28,9 @@ void find_keys(Stream& stream, FindKeys const& arguments);
 
 // Inserts the absent keys, whose ids are kNoRow, and writes their numbers. The r-th new key, in the order of first use
 // in the batch, gets number free[r]; keys after the last free number get the numbers from next_id on. Sets *count to
-// the number of new keys. Waits for `stream`. REQUIRES: `ids` are what find_keys() would write now, except that, on the
-// host, kNoRow may also stand for keys that are present; the index has room for all new keys.
+// the number of new keys. Waits for `stream`, unless the host knows all numbers. REQUIRES: `ids` are what find_keys()
+// would write now, except that, on the host, kNoRow may also stand for keys that are present; the index has room for
+// all new keys.
 struct InsertKeys {
   KeysOfIndex index;               // n < 2^31
   View<std::uint32_t const> free;  // distinct
@@ -37,6 +38,7 @@ struct InsertKeys {
   View<std::uint32_t> new_ids;    // (>= *count), output: the new numbers, in this order
   Rows<std::uint64_t> key_of_id;  // stride 1; written for new numbers
   std::size_t* count;             // on the host
+  bool distinct = false;          // no absent key is there twice, and new_ids has as many elements as keys are absent
 
   GPUPS_FN std::uint32_t number_of_new(std::size_t r) const {
     return r < free.size() ? free[r] : next_id + static_cast<std::uint32_t>(r - free.size());
@@ -45,7 +47,7 @@ struct InsertKeys {
 // A bit that no row number has. While keys are being inserted, the id of a new key is this bit with the first position
 // of an equal key in the batch.
 inline constexpr std::uint32_t kNewKey = 0x80000000;
-// Does so for many indices, which are different ones. Waits once.
+// Does so for many indices, which are different ones. Waits once at most.
 void wait_insert_keys(Stream& stream, std::span<InsertKeys const> indices);
 inline void wait_insert_keys(Stream& stream, InsertKeys const& index) { wait_insert_keys(stream, {&index, 1}); }
 

@@ -89,8 +89,10 @@ __device__ inline void insert_new_key(InsertKeys const& f, std::size_t i, std::s
 inline void insert_keys(DeviceExec ex, std::span<InsertKeys const> indices) {
   std::vector<InsertedKeys> all;
   std::size_t keys = 0, slots = 0;
+  bool counted = true;  // the host knows the numbers of new keys
   for (InsertKeys const& f : indices) {
-    *f.count = 0;
+    counted = counted && f.distinct;
+    *f.count = f.distinct ? f.new_ids.size() : 0;
     std::size_t const n = f.index.keys.size();
     if (n == 0) continue;
     std::size_t const table = std::bit_ceil(2 * n);
@@ -100,10 +102,10 @@ inline void insert_keys(DeviceExec ex, std::span<InsertKeys const> indices) {
   }
   if (all.empty()) return;
   auto const stream = static_cast<cudaStream_t>(ex.stream);
-  QueuedScratch scratch(ex, all.front().f.index.keys.device());
-  auto* const slot = scratch.array<std::uint32_t>(slots);
-  auto* const rank = scratch.array<std::uint32_t>(keys + 1);  // the number of new keys before each key
-  auto* const counts = scratch.array<std::uint32_t>(all.size());
+  StreamScratch const memory(ex, (slots + keys + 1 + all.size()) * sizeof(std::uint32_t));
+  auto* const slot = static_cast<std::uint32_t*>(memory.data());
+  auto* const rank = slot + slots;  // the number of new keys before each key
+  auto* const counts = rank + keys + 1;
   check_cuda(cudaMemsetAsync(slot, 0xFF, slots * sizeof *slot, stream), "clearing a table of keys");
   check_cuda(cudaMemsetAsync(rank + keys, 0, sizeof *rank, stream), "clearing a count");
   std::uint32_t* next = slot;
@@ -120,8 +122,8 @@ inline void insert_keys(DeviceExec ex, std::span<InsertKeys const> indices) {
     if (is_absent) id = kNewKey | first;
     rank[k.first + i] = is_absent && first == i ? 1 : 0;
   });
-  scratch.run([&](void* memory, std::size_t& bytes) {
-    return cub::DeviceScan::ExclusiveSum(memory, bytes, rank, rank, static_cast<std::int64_t>(keys + 1), stream);
+  run_in_stream(ex, [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, rank, rank, static_cast<std::int64_t>(keys + 1), stream);
   });
   each_item(ex, list.segments(), [rank, counts] GPUPS_FN(InsertedKeys const& k, std::size_t i) {
     std::uint32_t const* const here = rank + k.first + i;
@@ -133,6 +135,7 @@ inline void insert_keys(DeviceExec ex, std::span<InsertKeys const> indices) {
     std::uint32_t& id = k.f.index.ids[i];
     if ((id & kNewKey) != 0) id = k.f.index.ids[id & ~kNewKey];
   });
+  if (counted) return;
   std::vector<std::uint32_t> read(all.size());
   copy_to_host(ex, read.data(), counts, read.size() * sizeof read[0], "reading counts");
   wait_for(ex, "waiting for new keys");

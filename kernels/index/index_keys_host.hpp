@@ -213,7 +213,9 @@ inline void insert_keys(HostExec ex, std::span<InsertKeys const> indices) {
     if (together) insert_keys(ex, index, threads);
   }
   ex.arena->blocks(small.size(), [&](std::size_t i) { insert_keys(ex, *small[i], 1); });
-  wait_for(ex, "waiting for new keys");
+  if (!std::all_of(indices.begin(), indices.end(), [](InsertKeys const& index) { return index.distinct; })) {
+    wait_for(ex, "waiting for new keys");
+  }
 }
 
 }  // namespace gpups::kernels

@@ -147,7 +147,7 @@ std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::spa
   std::vector<std::size_t> together, counts(insertions.size(), 0), free_begin{0};
   std::vector<std::uint32_t> free_numbers;
   for (std::size_t k = 0; k < insertions.size(); ++k) {
-    auto const& [index, keys, ids, missing, table] = insertions[k];
+    auto const& [index, keys, ids, missing, table, distinct] = insertions[k];
     auto const alone = keys.size() > keys_at_once(stream.device()) || index->size() + missing > index->capacity();
     try {
       if (missing == 0) {
@@ -170,13 +170,14 @@ std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::spa
   upload<std::uint32_t>(stream, free, free_numbers);
   std::vector<InsertKeys> inserts;
   for (std::size_t t = 0; t < together.size(); ++t) {
-    auto const& [index, keys, ids, missing, table] = insertions[together[t]];
+    auto const& [index, keys, ids, missing, table, distinct] = insertions[together[t]];
     inserts.push_back({.index = {index->buckets_.ref(), keys, ids},
                        .free = free.view().slice(free_begin[t], free_begin[t + 1] - free_begin[t]),
                        .next_id = static_cast<std::uint32_t>(index->ids_end_),
                        .new_ids = new_ids[together[t]],
                        .key_of_id = index->keys_.ref(),
-                       .count = &counts[together[t]]});
+                       .count = &counts[together[t]],
+                       .distinct = distinct});
   }
   wait_insert_keys(stream, inserts);
   for (std::size_t t = 0; t < together.size(); ++t) {

@@ -51,14 +51,16 @@ class KeyIndex {
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
   // The same for several indices, which are different ones. missing: from find_missing(), or the number of keys. Waits
-  // for `stream` once for all indices, and additionally only for those that grow or have very many keys. Returns the
-  // new numbers of each. table: its name, for errors.
+  // for `stream` once for all indices, or not at all if all have distinct keys, and additionally only for those that
+  // grow or have very many keys. Returns the new numbers of each. table: its name, for errors. distinct: no key is
+  // there twice, so the number of missing keys is that of new ones.
   struct Insertion {
     KeyIndex* index;
     View<Key const> keys;
     View<std::uint32_t> ids;
     std::size_t missing;
     std::string_view table{};
+    bool distinct = false;
   };
   static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<Insertion const> insertions);
   // Continues growth if the index is growing, as insertions do. Some calls wait for `stream`.

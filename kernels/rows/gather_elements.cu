@@ -17,6 +17,10 @@ struct ScatterElementsOfAll {
   std::span<ScatterElements const> lists;
 };
 
+struct CopyWordsOfAll {
+  std::span<CopyWords const> lists;
+};
+
 template <Space S, class T>
 void run(Exec<S> ex, GatherElementsOfAll<T> const& all) {
   for ([[maybe_unused]] auto const& g : all.lists) GPUPS_ASSERT(g.to.size() >= g.positions.size());
@@ -35,9 +39,18 @@ void run(Exec<S> ex, ScatterElementsOfAll const& all) {
             [] GPUPS_FN(ScatterElements const& s, std::size_t i) { s.to[s.positions[i]] = s.from[i]; });
 }
 
+template <Space S>
+void run(Exec<S> ex, CopyWordsOfAll const& all) {
+  for ([[maybe_unused]] auto const& c : all.lists) GPUPS_ASSERT(c.to.size() >= c.from.size());
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](CopyWords const& c) { return c.from.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(CopyWords const& c, std::size_t i) { c.to[i] = c.from[i]; });
+}
+
 GPUPS_KERNEL(gather_elements_of_all, GatherElementsOfAll<Key>)
 GPUPS_KERNEL(gather_elements_of_all, GatherElementsOfAll<std::uint32_t>)
 GPUPS_KERNEL(scatter_elements_of_all, ScatterElementsOfAll)
+GPUPS_KERNEL(copy_words_of_all, CopyWordsOfAll)
 
 #ifndef __CUDACC__
 void gather_elements(Stream& stream, std::span<GatherElements<Key> const> lists) {
@@ -46,46 +59,67 @@ void gather_elements(Stream& stream, std::span<GatherElements<Key> const> lists)
 void gather_elements(Stream& stream, std::span<GatherElements<std::uint32_t> const> lists) {
   gather_elements_of_all(stream, {lists});
 }
+void copy_words(Stream& stream, std::span<CopyWords const> lists) { copy_words_of_all(stream, {lists}); }
 void scatter_elements(Stream& stream, std::span<ScatterElements const> lists) {
   scatter_elements_of_all(stream, {lists});
 }
 #endif
 
-// Rows with fewer elements are copied by element, others by row.
-constexpr std::size_t kWideRow = 8;
+template <class T>
+struct GatherStoredOfAll {
+  std::span<GatherStored<T> const> lists;
+};
+template <class T>
+struct ScatterStoredOfAll {
+  std::span<ScatterStored<T> const> lists;
+};
 
 template <Space S, class T>
-void run(Exec<S> ex, GatherStored<T> const& g) {
-  std::size_t const stride = g.rows.stride;
-  if (stride == 0) return;
-  if (stride < kWideRow) {
-    return each(ex, g.ids.size() * stride,
-                [g, stride] GPUPS_FN(std::size_t i) { g.out[i] = g.rows.row(g.ids[i / stride])[i % stride]; });
-  }
-  each_row(ex, g.ids.size(), [g, stride] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+void run(Exec<S> ex, GatherStoredOfAll<T> const& all) {
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](GatherStored<T> const& g) { return g.ids.size(); });
+  each_row_item(ex, list.segments(), [] GPUPS_FN(GatherStored<T> const& g, std::size_t i, NativeLanes lanes) {
+    std::size_t const stride = g.rows.stride;
+    if (stride == 0) return;
     T const* const from = g.rows.row(g.ids[i]);
     lanes.each(stride, [&](std::size_t j) { g.out[i * stride + j] = from[j]; });
   });
 }
 
 template <Space S, class T>
-void run(Exec<S> ex, ScatterStored<T> const& s) {
-  std::size_t const stride = s.rows.stride;
-  if (stride == 0) return;
-  if (stride < kWideRow) {
-    return each(ex, s.ids.size() * stride,
-                [s, stride] GPUPS_FN(std::size_t i) { s.rows.row(s.ids[i / stride])[i % stride] = s.from[i]; });
-  }
-  each_row(ex, s.ids.size(), [s, stride] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+void run(Exec<S> ex, ScatterStoredOfAll<T> const& all) {
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](ScatterStored<T> const& s) { return s.ids.size(); });
+  each_row_item(ex, list.segments(), [] GPUPS_FN(ScatterStored<T> const& s, std::size_t i, NativeLanes lanes) {
+    std::size_t const stride = s.rows.stride;
+    if (stride == 0) return;
     T* const to = s.rows.row(s.ids[i]);
     lanes.each(stride, [&](std::size_t j) { to[j] = s.from[i * stride + j]; });
   });
 }
 
-GPUPS_KERNEL(gather_stored, GatherStored<float>)
-GPUPS_KERNEL(gather_stored, GatherStored<std::uint32_t>)
-GPUPS_KERNEL(gather_stored, GatherStored<std::uint64_t>)
-GPUPS_KERNEL(scatter_stored, ScatterStored<float>)
-GPUPS_KERNEL(scatter_stored, ScatterStored<std::uint32_t>)
+GPUPS_KERNEL(gather_stored_of_all, GatherStoredOfAll<float>)
+GPUPS_KERNEL(gather_stored_of_all, GatherStoredOfAll<std::uint32_t>)
+GPUPS_KERNEL(gather_stored_of_all, GatherStoredOfAll<std::uint64_t>)
+GPUPS_KERNEL(scatter_stored_of_all, ScatterStoredOfAll<float>)
+GPUPS_KERNEL(scatter_stored_of_all, ScatterStoredOfAll<std::uint32_t>)
+
+#ifndef __CUDACC__
+void gather_stored(Stream& stream, std::span<GatherStored<float> const> lists) {
+  gather_stored_of_all(stream, {lists});
+}
+void gather_stored(Stream& stream, std::span<GatherStored<std::uint32_t> const> lists) {
+  gather_stored_of_all(stream, {lists});
+}
+void gather_stored(Stream& stream, std::span<GatherStored<std::uint64_t> const> lists) {
+  gather_stored_of_all(stream, {lists});
+}
+void scatter_stored(Stream& stream, std::span<ScatterStored<float> const> lists) {
+  scatter_stored_of_all(stream, {lists});
+}
+void scatter_stored(Stream& stream, std::span<ScatterStored<std::uint32_t> const> lists) {
+  scatter_stored_of_all(stream, {lists});
+}
+#endif
 
 }  // namespace gpups::kernels

@@ -35,6 +35,13 @@ struct ScatterElements {
 void scatter_elements(Stream& stream, std::span<ScatterElements const> lists);
 inline void scatter_elements(Stream& stream, ScatterElements const& list) { scatter_elements(stream, {&list, 1}); }
 
+// to[i] = from[i].
+struct CopyWords {
+  View<std::uint32_t const> from;  // (n)
+  View<std::uint32_t> to;          // (n)
+};
+void copy_words(Stream& stream, std::span<CopyWords const> lists);
+
 // Copies the elements of rows from a row storage to an array. T: float, std::uint32_t or std::uint64_t.
 template <class T>
 struct GatherStored {
@@ -42,9 +49,13 @@ struct GatherStored {
   View<std::uint32_t const> ids;  // (n), numbers of existing rows
   View<T> out;                    // (n * rows.stride)
 };
-void gather_stored(Stream& stream, GatherStored<float> const& arguments);
-void gather_stored(Stream& stream, GatherStored<std::uint32_t> const& arguments);
-void gather_stored(Stream& stream, GatherStored<std::uint64_t> const& arguments);
+void gather_stored(Stream& stream, std::span<GatherStored<float> const> lists);
+void gather_stored(Stream& stream, std::span<GatherStored<std::uint32_t> const> lists);
+void gather_stored(Stream& stream, std::span<GatherStored<std::uint64_t> const> lists);
+template <class T>
+void gather_stored(Stream& stream, GatherStored<T> const& list) {
+  gather_stored(stream, std::span<GatherStored<T> const>(&list, 1));
+}
 
 // Copies the elements of rows from an array to a row storage. T: float or std::uint32_t.
 template <class T>
@@ -53,7 +64,11 @@ struct ScatterStored {
   View<std::uint32_t const> ids;  // (n), distinct
   Rows<T> rows;
 };
-void scatter_stored(Stream& stream, ScatterStored<float> const& arguments);
-void scatter_stored(Stream& stream, ScatterStored<std::uint32_t> const& arguments);
+void scatter_stored(Stream& stream, std::span<ScatterStored<float> const> lists);
+void scatter_stored(Stream& stream, std::span<ScatterStored<std::uint32_t> const> lists);
+template <class T>
+void scatter_stored(Stream& stream, ScatterStored<T> const& list) {
+  scatter_stored(stream, std::span<ScatterStored<T> const>(&list, 1));
+}
 
 }  // namespace gpups::kernels

@@ -71,9 +71,15 @@ void run(Exec<S> ex, CountOccurrencesOfAll const& all) {
   });
 }
 
+struct EndRowsOfAll {
+  std::span<EndRows const> lists;
+};
+
 template <Space S>
-void run(Exec<S> ex, EndRows const& e) {
-  each(ex, e.ids.size(), [e] GPUPS_FN(std::size_t i) {
+void run(Exec<S> ex, EndRowsOfAll const& all) {
+  SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
+                         [](EndRows const& e) { return e.ids.size(); });
+  each_item(ex, list.segments(), [] GPUPS_FN(EndRows const& e, std::size_t i) {
     if (e.ids[i] != kNoRow) *e.lifecycle.row(e.ids[i]) = 0;
   });
 }
@@ -92,13 +98,14 @@ GPUPS_KERNEL(rows_exist, RowsExist)
 GPUPS_KERNEL(mark_existing_of_all, MarkExistingOfAll)
 GPUPS_KERNEL(begin_rows, BeginRows)
 GPUPS_KERNEL(count_occurrences_of_all, CountOccurrencesOfAll)
-GPUPS_KERNEL(end_rows, EndRows)
+GPUPS_KERNEL(end_rows_of_all, EndRowsOfAll)
 GPUPS_KERNEL(expire_rows, ExpireRows)
 
 #ifndef __CUDACC__
 void count_occurrences(Stream& stream, std::span<CountOccurrences const> lists) {
   count_occurrences_of_all(stream, {lists});
 }
+void end_rows(Stream& stream, std::span<EndRows const> lists) { end_rows_of_all(stream, {lists}); }
 void mark_existing(Stream& stream, std::span<MarkExisting const> lists) { mark_existing_of_all(stream, {lists}); }
 #endif
 

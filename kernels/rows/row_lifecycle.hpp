@@ -91,7 +91,8 @@ struct EndRows {
   Rows<std::uint32_t> lifecycle;
   View<std::uint32_t const> ids;  // (n), may hold kNoRow
 };
-void end_rows(Stream& stream, EndRows const& arguments);
+void end_rows(Stream& stream, std::span<EndRows const> lists);
+inline void end_rows(Stream& stream, EndRows const& list) { end_rows(stream, {&list, 1}); }
 
 // Makes rows free whose last update or occurrence is more than `age` steps before `now`.
 struct ExpireRows {
