@@ -73,9 +73,25 @@ std::size_t AnnouncedUses::steps(Clock first, Clock end) const {
   return static_cast<std::size_t>(std::distance(steps_.lower_bound(first), steps_.lower_bound(end)));
 }
 
-UsedRows AnnouncedUses::wait_list_rows(Stream& stream, std::size_t tables, Clock step) {
+void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
+  auto const found = steps_.find(step);
+  if (found == steps_.end()) return;
+  auto& uses = found->second;
+  if (!uses.sorted) sort_uses(stream, tables, uses);
+  uses.distinct = Array<Key>(stream.device(), uses.uses());
+  uses.heads = Array<std::uint32_t>(stream.device(), uses.uses());
+  uses.counts_there = Array<std::uint32_t>(stream.device(), tables);
+  std::vector<kernels::ListUsedKeys::RunOfTable> runs;
+  for (std::size_t t = 0; t < tables; ++t) {
+    runs.push_back({uses.first_use[t], uses.first_use[t + 1] - uses.first_use[t]});
+  }
+  kernels::list_used_keys(stream, {runs, uses.keys, uses.distinct, uses.heads, uses.counts_there});
+  reads.add<std::uint32_t>(uses.counts_there.view(), uses.counts);
+}
+
+UsedRows AnnouncedUses::list_rows(Stream& stream, std::size_t tables, Clock step) {
   auto const first = steps_.find(step);
-  GPUPS_ASSERT(first != steps_.end());
+  GPUPS_ASSERT(first != steps_.end() && first->second.sorted && first->second.counts.size() == tables);
   std::vector<kernels::UseRun> window;
   UsedRows used{.tables = std::vector<kernels::UsedTable>(tables)};
   std::size_t all_uses = 0;
@@ -90,24 +106,18 @@ UsedRows AnnouncedUses::wait_list_rows(Stream& stream, std::size_t tables, Clock
     window.push_back({uses.keys, uses.ranks, static_cast<std::uint32_t>(run->first - step)});
     all_uses += uses.uses();
   }
-  auto const& now = first->second;
-  std::size_t const uses = now.uses();
-  auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
-  used.keys = Array<Key>(stream.device(), uses);
-  used.heads = words(uses);
-  auto const counts_there = words(tables);
-  std::vector<kernels::ListUsedKeys::RunOfTable> runs;
-  for (auto const& table : used.tables) runs.push_back({table.begin[0], table.end[0] - table.begin[0]});
-  kernels::list_used_keys(stream, {runs, now.keys, used.keys, used.heads, counts_there});
-  auto const counts = to_host(stream, counts_there.view());
+  auto& now = first->second;
   for (std::size_t t = 0; t < tables; ++t) {
-    used.tables[t].first = used.tables[t].begin[0];
-    used.tables[t].size = counts[t];
+    used.tables[t].first = now.first_use[t];
+    used.tables[t].size = now.counts[t];
   }
-  used.first_user = words(uses);
-  used.user_count = words(uses);
+  used.keys = std::move(now.distinct);
+  used.heads = std::move(now.heads);
+  std::size_t const uses = now.uses();
+  used.first_user = Array<std::uint32_t>(stream.device(), uses);
+  used.user_count = Array<std::uint32_t>(stream.device(), uses);
   used.users = Array<kernels::RowUser>(stream.device(), all_uses);
-  auto const later = words((window.size() - 1) * uses);
+  Array<std::uint32_t> const later(stream.device(), (window.size() - 1) * uses);
   kernels::list_users(stream, {.window = window,
                                .tables = used.tables,
                                .keys = used.keys,

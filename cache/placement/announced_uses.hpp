@@ -13,6 +13,7 @@
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 #include "kernels/placement/used_rows.hpp"
+#include "kernels/runtime/host_reads.hpp"
 
 namespace gpups::cache {
 
@@ -39,6 +40,12 @@ struct StepUses {
   Array<std::uint32_t> positions{};        // (uses): where the sorted uses are in `unsorted`
   Array<std::uint16_t> ranks{};            // (uses), sorted
 
+  // The distinct keys of each table, from list_keys() on.
+  Array<Key> distinct{};                // (uses), those of table t from first_use[t] on
+  Array<std::uint32_t> heads{};         // (uses): their first uses
+  Array<std::uint32_t> counts_there{};  // (tables): their numbers
+  std::vector<std::uint32_t> counts{};  // the same, when the reads are done
+
   std::size_t uses() const { return keys.size(); }
 };
 
@@ -62,16 +69,19 @@ class AnnouncedUses {
 
   // Adds a batch that uses rows in a step.
   void add(Clock step, AnnouncedBatch batch);
-  // Returns the uses of a step; null if it has none. They are sorted when wait_list_rows() has looked at them.
+  // Returns the uses of a step; null if it has none. They are sorted when list_keys() has looked at them.
   StepUses const* at(Clock step) const;
   // Returns the number of steps with uses, from `first` to the one before `end`.
   std::size_t steps(Clock first, Clock end) const;
   // Drops a step.
   void drop(Clock step) { steps_.erase(step); }
 
-  // Lists the rows that batches use in `step`, with their users in kPolicyWindow steps. REQUIRES: the step has uses.
-  // Waits once.
-  UsedRows wait_list_rows(Stream& stream, std::size_t tables, Clock step);
+  // Lists the distinct keys that batches use in `step`; does nothing if there are none. Queued on the stream. reads:
+  // the host reads their numbers with these.
+  void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
+  // Lists the rows with these keys, and their users in kPolicyWindow steps. Queued on the stream. REQUIRES: the step
+  // has uses; the reads of list_keys() are done, and no batch of the step was added since.
+  UsedRows list_rows(Stream& stream, std::size_t tables, Clock step);
 
  private:
   std::map<Clock, StepUses> steps_;

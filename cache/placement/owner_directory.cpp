@@ -167,7 +167,11 @@ std::size_t OwnerDirectories::wait_plan(Stream& stream, UsedRows const& used, Pl
     if (directory.index_.capacity() == 0) {
       directory.index_ = kernels::KeyIndex(stream.device(), 0, kernels::Growth::kByMoving);
     }
-    insertions.push_back({&directory.index_, moved_of(planned.moved_keys, t), moved_of(planned.moved_ids, t), absent});
+    insertions.push_back({.index = &directory.index_,
+                          .keys = moved_of(planned.moved_keys, t),
+                          .ids = moved_of(planned.moved_ids, t),
+                          .missing = absent,
+                          .distinct = true});
   }
   if (all == 0) return 0;
   if (!insertions.empty()) kernels::KeyIndex::wait_insert(stream, insertions);

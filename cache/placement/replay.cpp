@@ -181,7 +181,10 @@ ReplayedStep PlacementReplay::advance() {
   for (auto& table : tables_) begin(table, step);
   if (uses_.at(next_) != nullptr) {
     planning_ -= std::clock();
-    auto const used = uses_.wait_list_rows(host_, tables_.size(), next_);
+    kernels::HostReads reads(host_);
+    uses_.list_keys(host_, tables_.size(), next_, reads);
+    reads.wait();
+    auto const used = uses_.list_rows(host_, tables_.size(), next_);
     planning_ += std::clock();
     for (std::size_t table = 0; table < tables_.size(); ++table) replay(table, used, step);
     uses_.drop(next_);

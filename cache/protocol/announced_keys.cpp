@@ -136,18 +136,18 @@ void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, std::vector<Inte
 }
 
 // Receives the keys of some lists of a message, and calls `then` with them: by list and part, ascending in each.
-void AnnouncedKeys::receive_keys(Rank from, std::uint64_t tag, std::vector<Intent> lists, Message const& message,
-                                 Dictionaries& dictionaries,
+void AnnouncedKeys::receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
                                  std::function<void(std::vector<std::vector<ListKeys>>)> then) {
+  auto const& [from, tag, size, now] = section;
   if (state_.plain_keys.received_from[number(from)]) {
-    return receive_plain(from, tag, std::move(lists), message.key_bytes, std::move(then));
+    return receive_plain(from, tag, std::move(lists), size, std::move(then));
   }
-  receive_bytes(from, tag, message.key_bytes,
-                [this, from, lists = std::move(lists), clock = message.clock, &dictionaries,
+  receive_bytes(from, tag, size,
+                [this, sender = from, lists = std::move(lists), clock = now, &dictionaries,
                  then = std::move(then)](std::string_view bytes) {
                   std::vector<std::vector<ListKeys>> keys;
                   for (auto const& list : lists) {
-                    keys.push_back(upload_keys(state_.stream, decode(from, list, clock, &dictionaries, bytes)));
+                    keys.push_back(upload_keys(state_.stream, decode(sender, list, clock, &dictionaries, bytes)));
                   }
                   if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
                   then(std::move(keys));
@@ -166,16 +166,16 @@ void AnnouncedKeys::take(ReaderBatchId const& of, Rank home, KeysByRole keys) {
 
 // -- messages --
 
-// Intents arrive with the round of an earlier step.
+// Intents arrive with the round of an earlier step, and forwards with the round before their step.
 void AnnouncedKeys::receive(Rank from, Message const& message, std::function<void()> then) {
   Clock const first = state_.round.clock() + (state_.placement.any_moved ? 2 : 1);
   for (auto const& intent : message.intents) {
     check_clock(from, intent.clock, first, state_.round.clock() + kStepsAheadMax);
     add_list({from, from, state_.me, RowRole::kReadAndUpdate, false}, intent);
   }
+  auto const section = tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
   receive_keys(
-      from, tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0), message.intents, message,
-      decoders_,
+      {from, section, message.key_bytes, message.clock}, message.intents, decoders_,
       [this, from, intents = message.intents, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
         for (std::size_t i = 0; i < intents.size(); ++i) {
           if (state_.placement.any_moved) {
@@ -208,7 +208,7 @@ void AnnouncedKeys::receive_forwards(Rank home, Message const& message, std::fun
   std::vector<Intent> lists;
   for (auto const& [reader, role, intent] : message.forwards) {
     Clock const now = is_late ? state_.round.applied() : state_.round.clock();
-    check_clock(home, intent.clock, now + (is_late ? 1 : 2), now + (is_late ? 3 : kStepsAheadMax));
+    check_clock(home, intent.clock, now + 1, now + (is_late ? 3 : 1));
     if (is_late && role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
     bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
       return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
@@ -231,9 +231,10 @@ void AnnouncedKeys::receive_forwards(Rank home, Message const& message, std::fun
   };
   if (!is_late) {
     auto const section = tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
-    return receive_keys(home, section, std::move(lists), message, forward_decoders_, taken);
+    return receive_keys({home, section, message.forward_bytes, message.clock}, std::move(lists), forward_decoders_,
+                        taken);
   }
-  receive_bytes(home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.key_bytes,
+  receive_bytes(home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.forward_bytes,
                 [this, home, lists, clock = message.clock, taken](std::string_view bytes) {
                   std::vector<std::vector<ListKeys>> keys;
                   for (auto const& list : lists) {

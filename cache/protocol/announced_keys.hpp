@@ -57,8 +57,14 @@ class AnnouncedKeys {
   void receive_bytes(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
   void receive_plain(Rank from, std::uint64_t tag, std::vector<Intent> intents, std::uint64_t bytes,
                      std::function<void(std::vector<std::vector<ListKeys>>)> then);
-  void receive_keys(Rank from, std::uint64_t tag, std::vector<Intent> intents, Message const& message,
-                    Dictionaries& dictionaries, std::function<void(std::vector<std::vector<ListKeys>>)> then);
+  // The keys of some lists of a message, in a section.
+  struct KeySection {
+    Rank from;
+    std::uint64_t tag, bytes;
+    Clock now;  // the step of the message
+  };
+  void receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
+                    std::function<void(std::vector<std::vector<ListKeys>>)> then);
   void take(ReaderBatchId const& of, Rank home, KeysByRole keys);
 
   RoundState& state_;

@@ -2,6 +2,7 @@
 #include "cache/protocol/batch_router.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -81,84 +82,84 @@ RankLists BatchRouter::rank_lists(ReroutedParts const& rerouted, std::size_t par
   return lists;
 }
 
-// Makes the lists of all parts with rows that are away from their homes.
-BatchRouter::ReroutedParts BatchRouter::wait_list(PendingBatch const& pending) {
-  auto& stream = state_.stream;
+// Reads the routes of the rerouted parts into columns of rows.
+void BatchRouter::read_routes(PendingBatch const& pending, ReroutedParts& rerouted) {
   auto const& parts = pending.batch->parts;
-  ReroutedParts rerouted;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (is_rerouted(pending, p)) rerouted.parts.push_back(p);
-  }
-  if (rerouted.parts.empty()) return rerouted;
-  std::stable_sort(rerouted.parts.begin(), rerouted.parts.end(),
-                   [&](std::size_t a, std::size_t b) { return parts[a].table < parts[b].table; });
-  std::vector<kernels::RoutedRows> homes;
-  std::vector<Rank> home_of;
-  std::vector<kernels::ListRows::RowRange> tables;
+  std::vector<kernels::RoutedRows> routes;
   std::uint32_t rows = 0;
-  for (std::size_t i = 0; i < rerouted.parts.size(); ++i) {
-    auto const& part = parts[rerouted.parts[i]];
+  for (std::size_t const p : rerouted.parts) {
     for (std::uint32_t h = 0; h < ranks(); ++h) {
       Rank const home{h};
-      auto const positions = home == state_.me ? part.own_order.positions : part.reads.of(home);
+      auto const positions = home == state_.me ? parts[p].own_order.positions : parts[p].reads.of(home);
       auto const route = pending.routes.find(home);
       RouteColumns columns;
-      if (route != pending.routes.end()) columns = route->second.parts[rerouted.parts[i]];
-      homes.push_back({positions, part.keys, columns.before, columns.in_step, h});
-      home_of.push_back(home);
+      if (route != pending.routes.end()) columns = route->second.parts[p];
+      routes.push_back({positions, parts[p].keys, columns.before, columns.in_step, h});
+      rerouted.homes.push_back(home);
     }
-    auto const size = static_cast<std::uint32_t>(part.rows);
+    auto const size = static_cast<std::uint32_t>(parts[p].rows);
     rerouted.rows.push_back({rows, size});
-    bool const same_table = i > 0 && parts[rerouted.parts[i - 1]].table == part.table;
-    same_table ? void(tables.back().size += size) : tables.push_back({rows, size});
     rows += size;
   }
-  auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
-  auto const positions = words(rows), wrong = words(homes.size()), list_of = words(3 * std::size_t{rows}),
-             differ = words(rerouted.parts.size());
-  rerouted.keys = Array<Key>(stream.device(), rows);
-  Array<Key> const sorted(stream.device(), rows);
+  auto const words = [&](std::size_t size) { return Array<std::uint32_t>(state_.stream.device(), size); };
+  rerouted.keys = Array<Key>(state_.stream.device(), rows);
+  rerouted.rows_at = words(rows);
   rerouted.owners = words(rows);
-  rerouted.order = words(rows);
-  rerouted.items = words(3 * std::size_t{rows});
-  kernels::read_routes(stream, {.homes = homes,
-                                .ranks = ranks(),
-                                .rank_bytes = rank_bytes(state_.ranks),
-                                .positions = positions,
-                                .owners = rerouted.owners,
-                                .keys = rerouted.keys,
-                                .wrong = wrong});
+  rerouted.wrong_there = words(routes.size());
+  kernels::read_routes(state_.stream, {.homes = routes,
+                                       .ranks = ranks(),
+                                       .rank_bytes = rank_bytes(state_.ranks),
+                                       .positions = rerouted.rows_at,
+                                       .owners = rerouted.owners,
+                                       .keys = rerouted.keys,
+                                       .wrong = rerouted.wrong_there});
+}
+
+// Makes the lists of all parts with rows that are away from their homes.
+void BatchRouter::begin(PendingBatch const& pending, kernels::HostReads& reads) {
+  auto& stream = state_.stream;
+  auto const& parts = pending.batch->parts;
+  GPUPS_ASSERT(!pending.routed && !pending.placed && begun_.parts.empty());  // the lists by home are replaced once
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (is_rerouted(pending, p)) begun_.parts.push_back(p);
+  }
+  if (begun_.parts.empty()) return;
+  std::stable_sort(begun_.parts.begin(), begun_.parts.end(),
+                   [&](std::size_t a, std::size_t b) { return parts[a].table < parts[b].table; });
+  read_routes(pending, begun_);
+  std::vector<kernels::ListRows::RowRange> tables;
+  for (std::size_t i = 0; i < begun_.parts.size(); ++i) {
+    bool const same_table = i > 0 && parts[begun_.parts[i - 1]].table == parts[begun_.parts[i]].table;
+    same_table ? void(tables.back().size += begun_.rows[i].size) : tables.push_back(begun_.rows[i]);
+  }
+  std::size_t const rows = begun_.keys.size();
+  auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
+  Array<Key> const sorted(stream.device(), rows);
+  auto const list_of = words(3 * rows);
+  begun_.order = words(rows);
+  begun_.items = words(3 * rows);
+  begun_.differ_there = words(begun_.parts.size());
   std::vector<kernels::SortedKeys> sorts;
   for (auto const& [first, size] : tables) {
-    sorts.push_back({rerouted.keys.view().slice(first, size), sorted.view().slice(first, size),
-                     rerouted.order.view().slice(first, size), first});
+    sorts.push_back({begun_.keys.view().slice(first, size), sorted.view().slice(first, size),
+                     begun_.order.view().slice(first, size), first});
   }
   kernels::sort_keys(stream, sorts);
   kernels::list_rows(stream, {.tables = tables,
-                              .parts = rerouted.rows,
+                              .parts = begun_.rows,
                               .sorted = sorted,
-                              .order = rerouted.order,
-                              .owners = rerouted.owners,
+                              .order = begun_.order,
+                              .owners = begun_.owners,
                               .ranks = ranks(),
                               .me = number(state_.me),
                               .list_of = list_of,
-                              .differ = differ});
-  auto const lists = static_cast<std::uint32_t>(rerouted.parts.size()) * lists_of_part();
-  auto const first = words(lists + 1);
-  kernels::partition_items(stream, {list_of, lists, rerouted.items, first});
-  kernels::HostReads reads(stream);
-  std::vector<std::uint32_t> wrong_homes;
-  reads.add<std::uint32_t>(first.view(), rerouted.first);
-  reads.add<std::uint32_t>(differ.view(), rerouted.differ);
-  reads.add<std::uint32_t>(wrong.view(), wrong_homes);
-  reads.wait();
-  for (std::size_t i = 0; i < homes.size(); ++i) {
-    if (wrong_homes[i] != 0) state_.throw_peer_error(home_of[i], "sent a route to a rank that does not exist");
-  }
-  auto const taken = std::make_shared<Array<std::uint32_t>>(stream.device(), rerouted.first.back());
-  kernels::take_positions(stream, {rerouted.items, rerouted.order, positions, *taken});
-  rerouted.positions = taken;
-  return rerouted;
+                              .differ = begun_.differ_there});
+  auto const lists = static_cast<std::uint32_t>(begun_.parts.size()) * lists_of_part();
+  begun_.first_there = words(lists + 1);
+  kernels::partition_items(stream, {list_of, lists, begun_.items, begun_.first_there});
+  reads.add<std::uint32_t>(begun_.first_there.view(), begun_.first);
+  reads.add<std::uint32_t>(begun_.differ_there.view(), begun_.differ);
+  reads.add<std::uint32_t>(begun_.wrong_there.view(), begun_.wrong);
 }
 
 // Replaces the lists by home by lists by owner.
@@ -198,13 +199,28 @@ void BatchRouter::wait_list_answers(PendingBatch& pending, ReroutedParts const& 
 }
 
 void BatchRouter::wait_route(PendingBatch& pending) {
+  kernels::HostReads reads(state_.stream);
+  begin(pending, reads);
+  reads.wait();
+  wait_end(pending);
+}
+
+void BatchRouter::wait_end(PendingBatch& pending) {
+  auto rerouted = std::exchange(begun_, {});
+  for (std::size_t i = 0; i < rerouted.homes.size(); ++i) {
+    if (rerouted.wrong[i] == 0) continue;
+    state_.throw_peer_error(rerouted.homes[i], "sent a route to a rank that does not exist");
+  }
   auto& parts = pending.batch->parts;
-  GPUPS_ASSERT(!pending.routed && !pending.placed);  // the lists by home are replaced once
   state_.remote_home_keys += static_cast<std::uint64_t>(pending.unannounced);
   for (auto const& part : parts) state_.remote_home_keys += part.reads.size();  // still by home
-  auto const rerouted = wait_list(pending);
-  set_lists(pending, rerouted);
-  if (pending.is_late && !rerouted.parts.empty()) wait_list_answers(pending, rerouted);
+  if (!rerouted.parts.empty()) {
+    auto const taken = std::make_shared<Array<std::uint32_t>>(state_.stream.device(), rerouted.first.back());
+    kernels::take_positions(state_.stream, {rerouted.items, rerouted.order, rerouted.rows_at, *taken});
+    rerouted.positions = taken;
+    set_lists(pending, rerouted);
+    if (pending.is_late) wait_list_answers(pending, rerouted);
+  }
   for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
   wait_find_owned(pending, rerouted);
   pending.routes.clear();
@@ -219,12 +235,15 @@ void BatchRouter::wait_find_owned(PendingBatch const& pending, ReroutedParts con
   std::vector<kernels::GatherElements<Key>> gathers;
   std::vector<kernels::ScatterElements> scatters;
   std::vector<TableShard::ShardKeys> local;
+  std::map<TableId, std::size_t> parts_of_table;
+  for (auto const& part : pending.batch->parts) ++parts_of_table[part.table];
   for (std::size_t p = 0; p < pending.batch->parts.size(); ++p) {
     auto& part = pending.batch->parts[p];
     auto& shard = state_.table(part.table);
+    bool const distinct = parts_of_table[part.table] == 1;
     auto const place = std::find(rerouted.parts.begin(), rerouted.parts.end(), p);
     if (place == rerouted.parts.end()) {
-      local.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me)});
+      local.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me), distinct});
       continue;
     }
     auto const owned =
@@ -233,7 +252,7 @@ void BatchRouter::wait_find_owned(PendingBatch const& pending, ReroutedParts con
     auto const& rows = ids.emplace_back(stream.device(), owned.size());
     gathers.push_back({part.keys, owned.positions, own});
     scatters.push_back({.from = rows, .positions = owned.positions, .to = part.ids});
-    local.push_back({&shard, own, rows});
+    local.push_back({&shard, own, rows, distinct});
   }
   kernels::gather_elements(stream, gathers);
   kernels::HostReads none(stream);

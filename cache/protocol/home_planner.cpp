@@ -22,13 +22,14 @@ void HomePlanner::announce(Rank reader, Clock clock, std::vector<ListKeys> parts
 
 // -- the plan of a step --
 
-std::vector<HomePlanner::Plan> HomePlanner::wait_plan(Clock clock) {
+std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
+  Clock const clock = *std::exchange(expected_, std::nullopt);
   GPUPS_ASSERT(clock > planned_);  // directories know the owners around the last planned step only
   planned_ = clock;
   std::vector<Plan> plans;
   auto const* const step = uses_.at(clock);
   if (step == nullptr) return plans;
-  auto used = uses_.wait_list_rows(state_.stream, state_.tables.size(), clock);
+  auto used = uses_.list_rows(state_.stream, state_.tables.size(), clock);
   auto const lists = wait_list(*step, used, clock);
   queue_forwards(*step, lists, clock);
   auto routes = write_routes(*step, lists, clock);
@@ -212,7 +213,7 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
     to.plain.clear();
     std::size_t first = 0;
     for (auto const& forward : to.forwards) {
-      GPUPS_ASSERT(forward.intent.clock == state_.round.clock() + 2);  // owners find the rows in the step before
+      GPUPS_ASSERT(forward.intent.clock == state_.round.clock() + 1);  // owners find the rows in this round
       for (auto const& [table, count] : forward.intent.parts) {
         View<Key const> const of_part(keys.data() + std::exchange(first, first + count), count);
         if (count == 0) continue;

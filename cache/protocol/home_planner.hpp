@@ -34,12 +34,22 @@ class HomePlanner {
 
   // Adds a batch that is announced in time, for wait_plan(). The keys of each part are ascending.
   void announce(Rank reader, Clock clock, std::vector<ListKeys> parts);
-  // Decides where the rows of all batches of a step are, and queues forwards and routes for the next refresh phase.
-  // Returns what concerns this rank: as an owner, and as the reader of its own batch. Call it once for each step, two
-  // steps before.
-  std::vector<Plan> wait_plan(Clock clock);
+  // Looks at the batches of a step, of which all that are announced in time have arrived. Queued on the stream. reads:
+  // the host reads the numbers of rows with these.
+  void list_keys(Clock clock, kernels::HostReads& reads) {
+    uses_.list_keys(state_.stream, state_.tables.size(), clock, reads);
+  }
+  // Sets that this step is to be planned; wait_plan() may follow while ranks train the step before it.
+  void expect(Clock clock) { expected_ = clock; }
+  // Decides where the rows of all batches of the expected step are, and queues forwards and routes for the next
+  // gradient phase. Returns what concerns this rank: as an owner, and as the reader of its own batch. Sees the batches
+  // that were announced in the gradient phases up to two steps before.
+  std::vector<Plan> wait_plan();
+  std::optional<Clock> expected() const { return expected_; }
   // Returns true if the step is planned: then late fetches for it can be planned, too.
-  bool is_planned(Clock clock) const { return clock <= std::max(planned_, state_.round.clock() + 1); }
+  bool is_planned(Clock clock) const {
+    return clock <= std::max(planned_, state_.round.clock() + 1) && !(expected_ && clock >= *expected_);
+  }
 
   // The rows of a late fetch, which do not move.
   struct LatePlan {
@@ -85,6 +95,7 @@ class HomePlanner {
   UsedRows hot_rows_;            // of the step that wait_hottest_rows() looks at
   std::size_t steps_ahead_ = 0;  // announced steps after the one that was planned last
   Clock planned_{-1};
+  std::optional<Clock> expected_;
   std::map<Rank, OutgoingForwards> forwards_;  // by owner, with plain keys
   std::map<Rank, OutgoingRoutes> routes_;      // by reader
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/intent_exchange.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -108,12 +109,13 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, bool is_late, std::
     }
   }
   reads.wait();
-  KeyEncoder none(0);
+  std::optional<KeyEncoder> none;
+  if (is_late) none.emplace(0);
   std::vector<KeyEncoder::List> lists;
   for (auto const& [home, parts] : on_host) {
     for (auto const& [table, keys] : parts) {
       if (keys.empty()) continue;
-      auto& dictionary = is_late ? none : encoder_for(home, table);
+      auto& dictionary = is_late ? *none : encoder_for(home, table);
       lists.push_back({&dictionary, View<Key const>(keys), batch.clock, outgoing[home].bytes.get()});
     }
   }

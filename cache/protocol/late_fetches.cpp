@@ -164,7 +164,7 @@ void LateFetches::forward(std::uint64_t id, HomePlanner::LatePlan const& plan) {
                                   .id = id,
                                   .forward_id = forward_id,
                                   .forwards = outgoing.forwards,
-                                  .key_bytes = outgoing.key_bytes()});
+                                  .forward_bytes = outgoing.key_bytes()});
     send_keys(state_, owner, outgoing, tag(Section::kLateForwardKeys, forward_id, 0), &Traffic::late_fetches);
   }
 }

@@ -125,6 +125,9 @@ void RoundExecutor::execute(Round::Action const& action) {
 void RoundExecutor::send_gradient_phase() {
   kernels::NvtxRange const range("round: in");
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kGradientPhase);
+  wait_plan();  // its forwards and routes travel with the gradients
+  auto all_forwards = planner_.wait_take_forwards();
+  auto all_routes = planner_.take_routes();
   auto const& own = state_.round.own();
   for (Rank const owner : state_.others()) {
     Message message{.kind = MessageKind::kGradientPhase,
@@ -140,9 +143,17 @@ void RoundExecutor::send_gradient_phase() {
     auto const outgoing = intents_.take(owner);
     message.intents = outgoing.intents;
     message.key_bytes = outgoing.key_bytes();
+    auto const& forwards = all_forwards[owner];
+    auto const& routes = all_routes[owner];
+    message.forwards = forwards.forwards;
+    message.forward_bytes = forwards.key_bytes();
+    message.routes = routes.routes;
+    message.route_bytes = routes.bytes();
     state_.messenger.send(owner, message);
     for (auto const& send : sends) send();
     send_keys(state_, owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
+    send_keys(state_, owner, forwards, tag(Section::kForwardKeys, state_.step(), 0), &Traffic::intents);
+    send_routes(state_, owner, routes, tag(Section::kRoutes, state_.step(), 0), &Traffic::intents);
   }
   // Intents for a step travel with one of the rounds before it, so nothing of this round is left.
   GPUPS_ASSERT(std::all_of(own_intents_.begin(), own_intents_.end(),
@@ -156,12 +167,22 @@ void RoundExecutor::send_gradient_phase() {
 void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
   gradients_.check(from, message.gradients);
   residuals_.check(from, message.flushed);
-  // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and the keys of new intents.
-  auto const taken = countdown_callback(gradients_.transfers(from, message.gradients) + 2 * message.flushed.size() + 1,
+  // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and intents, forwards and routes.
+  auto const taken = countdown_callback(gradients_.transfers(from, message.gradients) + 2 * message.flushed.size() + 3,
                                         [this, from] { state_.round.on_data_received(from); });
   gradients_.receive(from, message.gradients, taken);
   residuals_.receive(from, message.flushed, taken);
   announced_.receive(from, message, taken);
+  announced_.receive_forwards(from, message, taken);
+  router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
+}
+
+// Returns this rank's batch of a step if its routes have arrived; null if it has none. The rows that move before the
+// step that is applied have arrived or left, so the router finds the rows that this rank owns from then on.
+PendingBatch* RoundExecutor::batch_to_route(Clock step) {
+  auto const found = state_.batches.find(step);
+  if (found == state_.batches.end() || found->second.routed || found->second.is_late) return nullptr;
+  return &found->second;
 }
 
 void RoundExecutor::apply() {
@@ -172,8 +193,12 @@ void RoundExecutor::apply() {
   bool const rejected = !state_.round.all().rejection.empty();
   announced_.require_keys(step);
   kernels::HostReads arrived(state_.stream);
+  auto* const routed = batch_to_route(step + 1);
+  if (routed != nullptr) router_.begin(*routed, arrived);
+  if (state_.placement.any_moved) planner_.list_keys(step + 2, arrived);
   if (!rejected) gradients_.find(arrived);
   finder_.wait_find(step, arrived);
+  if (routed != nullptr) router_.wait_end(*routed);
   if (!rejected) gradients_.check_found();
   residuals_.wait_begin_apply(rejected);
   std::deque<FlushedSums> flushed;
@@ -213,32 +238,22 @@ void RoundExecutor::send_refresh_phase() {
   values_.wait_pack(next);
   moves_.pack(next);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.wait_pin_leaving(next);
-  wait_plan(next + 1);
-  auto all_forwards = planner_.wait_take_forwards();
-  auto all_routes = planner_.take_routes();
   for (Rank const peer : state_.others()) {
-    auto const& forwards = all_forwards[peer];
-    auto const& routes = all_routes[peer];
-    Message message{.kind = MessageKind::kRefreshPhase,
-                    .clock = state_.round.clock(),
-                    .forwards = forwards.forwards,
-                    .key_bytes = forwards.key_bytes(),
-                    .routes = routes.routes,
-                    .route_bytes = routes.bytes()};
+    Message message{.kind = MessageKind::kRefreshPhase, .clock = state_.round.clock()};
     values_.fill_in(peer, message);
     moves_.fill_in(peer, message);
     state_.messenger.send(peer, message);
     values_.send(peer, next);
     moves_.send(peer, next);
-    send_keys(state_, peer, forwards, tag(Section::kForwardKeys, state_.step(), 0), &Traffic::intents);
-    send_routes(state_, peer, routes, tag(Section::kRoutes, state_.step(), 0), &Traffic::intents);
   }
 }
 
-// Plans the batches of a step, if rows move or have moved.
-void RoundExecutor::wait_plan(Clock step) {
-  if (!state_.placement.any_moved) return;
-  for (auto& plan : planner_.wait_plan(step)) {
+void RoundExecutor::wait_plan() {
+  if (!planner_.expected()) return;
+  kernels::NvtxRange const range("plan");
+  Clock const step = *planner_.expected();
+  GPUPS_ASSERT(step == state_.round.clock() + 1);
+  for (auto& plan : planner_.wait_plan()) {
     if (plan.reader != state_.me) {
       announced_.take_planned(plan.reader, step, std::move(plan.own));
     } else if (plan.route) {
@@ -257,7 +272,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   if (reads != (message.parts > 0) || gets_rows == message.moved_sent.empty()) {
     state_.throw_peer_error(from, "sent values for other rows than were announced");
   }
-  auto const taken = countdown_callback(4, [this, from] { state_.round.on_data_received(from); });
+  auto const taken = countdown_callback(2, [this, from] { state_.round.on_data_received(from); });
   if (reads) {
     auto const values = tag(Section::kValues, state_.step() + 1, 0);
     values_.receive(from, found->second, values, std::nullopt, message.sent, taken);
@@ -269,8 +284,6 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   } else {
     taken();
   }
-  announced_.receive_forwards(from, message, taken);
-  router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 
 // The parts before on_complete() leave a state between steps: other threads and requests may then look at all rows. The
@@ -300,12 +313,7 @@ void RoundExecutor::complete() {
   // when its values arrive.
   GPUPS_ASSERT(next == state_.batches.end() || next->second.placed || next->second.is_late);
   TableShard::wait_limit_replicas(state_.stream, state_.tables, step);
-  // Homes have planned the batches of the step after the next, whose routes have arrived. The rows that move before the
-  // next step have arrived or left, so wait_route() finds the rows that this rank owns from then on.
-  for (auto& [clock, pending] : state_.batches) {
-    if (pending.routed || pending.is_late || !pending.sent || clock > state_.round.clock() + 1) continue;
-    router_.wait_route(pending);
-  }
+  if (state_.placement.any_moved) planner_.expect(state_.round.clock() + 1);
   GPUPS_ASSERT(state_.current == nullptr && state_.round.clock() == step + 1);
   on_complete(step, state_.round.all());
   late_fetches_.wait_continue();  // may begin the next round

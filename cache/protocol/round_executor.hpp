@@ -50,6 +50,9 @@ class RoundExecutor {
 
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::StepReport const& all)> on_complete;
+  // Plans the step after the one that is trained, if rows move or have moved and it is not planned yet. The next round
+  // does so when it begins; an earlier call takes it out of the round.
+  void wait_plan();
 
   // Makes the step that ends next send all residuals of gradients to the owners; see Store::flush_residuals().
   void flush_residuals() { flush_residuals_ = true; }
@@ -77,8 +80,10 @@ class RoundExecutor {
   // residuals or mirrors.
   void wait_load_residuals(ResidualFile const& file, OwnsRow const& owns);
 
-  // Returns true if no ended step waits for its round.
-  bool idle() const { return ended_.empty(); }
+  // Returns true if wait_plan() has something to do.
+  bool has_unplanned_step() const { return planner_.expected().has_value(); }
+  // Returns true if no ended step waits for its round, and no step for its plan.
+  bool idle() const { return ended_.empty() && !has_unplanned_step(); }
   // Returns the ranks that have not answered the late fetches of this rank for `step`.
   std::vector<Rank> pending_peers(Clock step) const { return late_fetches_.pending_peers(step); }
 
@@ -88,7 +93,7 @@ class RoundExecutor {
   // Returns the number of keys of routed batches whose home is another rank.
   std::uint64_t remote_home_keys() const { return state_.remote_home_keys; }
   // See HomePlanner.
-  std::vector<RankedRow> wait_hottest_rows(std::size_t most) const { return planner_.wait_hottest_rows(most); }
+  std::vector<RankedRow> wait_hottest_rows(std::size_t most);
   // Returns the number of rows that this rank has passed to other ranks while training.
   std::uint64_t moved_rows() const { return moves_.rows(); }
 
@@ -103,9 +108,9 @@ class RoundExecutor {
   void begin_round();
   void send_gradient_phase();
   void receive_gradient_phase(Rank from, Message const& message);
+  PendingBatch* batch_to_route(Clock step);
   void apply();
   void send_refresh_phase();
-  void wait_plan(Clock step);
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
   void check_ready(Clock clock);

@@ -90,6 +90,11 @@ void RoundExecutor::check_ready(Clock clock) {
   begin_round();  // its step may have ended already
 }
 
+std::vector<RankedRow> RoundExecutor::wait_hottest_rows(std::size_t most) {
+  wait_plan();
+  return planner_.wait_hottest_rows(most);
+}
+
 // -- rows that are saved, erased or moved --
 
 void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {

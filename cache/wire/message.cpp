@@ -87,7 +87,7 @@ void each_field(Fields& fields, M& message) {
       fields.field(one.role);
       intent(one.intent);
     });
-    fields.field(message.key_bytes);
+    fields.field(message.forward_bytes);
   };
   auto const routes = [&] {
     fields.list(message.routes, "routes", [&](auto& one) {
@@ -118,14 +118,14 @@ void each_field(Fields& fields, M& message) {
         fields.field(list.bytes);
         fields.field(list.exact);
       });
-      return intents();
+      intents();
+      forwards();
+      return routes();
     case MessageKind::kRefreshPhase:
       fields.field(message.clock);
       fields.field(message.parts);
       sent();
-      fields.list(message.moved_sent, "parts", rows);
-      forwards();
-      return routes();
+      return fields.list(message.moved_sent, "parts", rows);
     case MessageKind::kLateFetch:
       fields.field(message.clock);
       fields.field(message.id);
@@ -213,17 +213,20 @@ void check_fields(Message const& message) {
   require(message.id < kIdEnd && message.forward_id < kIdEnd, "a request has a number that is too large for tags");
   require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
   require(message.call.size() <= kCallBytesMax, "the text of a collective call is too long");
-  std::uint64_t key_bytes = 0;
-  auto const check_intent = [&](Intent const& intent) {
+  auto const bytes_max = [&](Intent const& intent) {
     require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
+    std::uint64_t bytes = 0;
     for (auto const& part : intent.parts) {
       require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has too many keys");
-      key_bytes += key_bytes_max(part.keys);
+      bytes += key_bytes_max(part.keys);
     }
+    return bytes;
   };
-  for (auto const& intent : message.intents) check_intent(intent);
-  for (auto const& forward : message.forwards) check_intent(forward.intent);
-  require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can need");
+  std::uint64_t key_bytes = 0, forward_bytes = 0;
+  for (auto const& intent : message.intents) key_bytes += bytes_max(intent);
+  for (auto const& forward : message.forwards) forward_bytes += bytes_max(forward.intent);
+  require(message.key_bytes <= key_bytes && message.forward_bytes <= forward_bytes,
+          "a message has more bytes of keys than its batches can need");
   for (auto const& route : message.routes) {
     require(route.parts.size() <= kPartsMax, "a route has too many parts");
   }

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
 // The kinds of messages of the store's channel. The values are part of the protocol.
 enum class MessageKind : std::uint8_t {
   kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents
-  kRefreshPhase,    // after the update: values that the receiver reads in the next step
+  kRefreshPhase,    // after the update: values that the receiver reads in the next step, and rows that move to it
   kLateFetch,       // keys of a batch that was announced too late for kRefreshPhase
   kLateFetchReply,  // the values of these keys
   kGather,          // the bytes of a rank for wait_allgather() or wait_gather_to()
@@ -121,11 +121,11 @@ struct Message {
   // or wait for admission; empty: none move
   std::vector<std::uint64_t> moved_sent;
   std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
-  std::vector<Forward> forwards;  // kRefreshPhase: forwards of intents; kLateForward: one forward
-  // Of the keys of all intents or forwards: plain keys, if the schema says so (cache/protocol/schema_check.hpp), else,
-  // and always for late fetches, in the format of cache/wire/key_coding.hpp.
-  std::uint64_t key_bytes = 0;
-  std::vector<Route> routes;      // kRefreshPhase: routes of batches; kLateFetchReply: at most one
+  std::vector<Forward> forwards;  // kGradientPhase: forwards of intents; kLateForward: one forward
+  // Of the keys of all intents, and of all forwards: plain keys, if the schema says so
+  // (cache/protocol/schema_check.hpp), else, and always for late fetches, in the format of cache/wire/key_coding.hpp.
+  std::uint64_t key_bytes = 0, forward_bytes = 0;
+  std::vector<Route> routes;      // kGradientPhase: routes of batches; kLateFetchReply: at most one
   std::uint64_t route_bytes = 0;  // of all routes
   TableId table{};                // requests for rows
   std::uint64_t keys = 0;         // number of keys of a request

@@ -28,11 +28,17 @@ class AnnouncedUsesOn : public test::OnDevice {
     auto const memory = std::make_shared<Array<Key>>(to_device(stream_, typed));
     return {TableId{table}, *memory, memory};
   }
+  UsedRows wait_list(std::int64_t step) {
+    kernels::HostReads reads(stream_);
+    uses_.list_keys(stream_, kTables, Clock{step}, reads);
+    reads.wait();
+    return uses_.list_rows(stream_, kTables, Clock{step});
+  }
   // Returns the rows of a step, and forgets it.
   Users take(std::int64_t step) {
     Users users;
     if (uses_.at(Clock{step}) == nullptr) return users;
-    auto const used = uses_.wait_list_rows(stream_, kTables, Clock{step});
+    auto const used = wait_list(step);
     auto const keys = to_host(stream_, used.keys.view());
     auto const first = to_host(stream_, used.first_user.view()), count = to_host(stream_, used.user_count.view());
     auto const all = to_host(stream_, used.users.view());
@@ -123,7 +129,7 @@ TEST_P(AnnouncedUsesOn, ReportTheMostUsedRows) {
     for (std::int64_t step = 0; step < uses; ++step) uses_.add(Clock{step}, {Rank{1}, {list(table, {key})}});
   };
   add(1, 0, 4), add(1, 2, 7), add(0, 5, 5), add(0, 6, 4), add(1, 1, 1);
-  auto const used = uses_.wait_list_rows(stream_, kTables, Clock{0});
+  auto const used = wait_list(0);
   auto const rows = wait_hottest_rows(stream_, used, 4);
   ASSERT_EQ(rows.size(), 4U);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> ranked;

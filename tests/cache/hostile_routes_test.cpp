@@ -5,63 +5,68 @@
 namespace gpups::test::hostile_routes_test {
 namespace {
 
-// The peer ends step 0, and its values of step 1 come with these routes and forwards.
+// The peer ends step 0, and its gradients come with these routes and forwards.
 class HostileHome : public HostilePeer {
  protected:
   using HostilePeer::HostilePeer;
-  void send_refresh(Message message) {
+  void send_gradients(Message message) {
     end_step();
-    peer_.send(in(0));
-    message.kind = MessageKind::kRefreshPhase;
+    message.kind = MessageKind::kGradientPhase;
     message.clock = Clock{0};
     peer_.send(message);
   }
 };
 
 TEST_F(HostileHome, RejectsRouteOfUnknownBatch) {
-  send_refresh({.routes = {{Clock{5}, {{.away = true}}}}, .route_bytes = 1});
+  send_gradients({.routes = {{Clock{5}, {{.away = true}}}}, .route_bytes = 1});
   expect_rejected("a route for a batch that was not announced");
 }
 
 TEST_F(HostileHome, RejectsRouteOfBatchThatHasLists) {
   auto const batch = read_from_peer(Clock{2});  // no row has moved, so the peer owns all rows of its home
-  send_refresh({.routes = {{Clock{2}, {{.away = true}}}}, .route_bytes = 1});
+  send_gradients({.routes = {{Clock{2}, {{.away = true}}}}, .route_bytes = 1});
   expect_rejected("a route for a batch that was not announced");
 }
 
 TEST_F(HostileHome, RejectsRouteBytesWithoutRoutes) {
-  Message message{.forwards = {}, .key_bytes = 9};
-  send_refresh(message);
+  Message message{.forwards = {}, .forward_bytes = 9};
+  send_gradients(message);
   expect_rejected("more bytes of keys than its batches can need");
 }
 
 TEST_F(HostileHome, RejectsForwardOfItsReceiversBatch) {
-  send_refresh({.forwards = {{Rank{0}, {}, intent(2, 1)}}, .key_bytes = 9});
+  send_gradients({.forwards = {{Rank{0}, {}, intent(1, 1)}}, .forward_bytes = 9});
   expect_rejected("announced a batch to itself");
 }
 
 TEST_F(HostileHome, RejectsForwardForUnknownRank) {
-  send_refresh({.forwards = {{Rank{7}, {}, intent(2, 1)}}, .key_bytes = 9});
+  send_gradients({.forwards = {{Rank{7}, {}, intent(1, 1)}}, .forward_bytes = 9});
   expect_rejected("announced a batch to itself");
 }
 
 TEST_F(HostileHome, RejectsForwardThatIsTooLate) {
-  send_refresh({.forwards = {{Rank{1}, {}, intent(1, 1)}}, .key_bytes = 9});
-  expect_rejected("announced a batch of step 1 at step 0");
+  send_gradients({.forwards = {{Rank{1}, {}, intent(0, 1)}}, .forward_bytes = 9});
+  expect_rejected("announced a batch of step 0 at step 0");
+}
+
+TEST_F(HostileHome, RejectsForwardThatIsTooEarly) {
+  send_gradients({.forwards = {{Rank{1}, {}, intent(2, 1)}}, .forward_bytes = 9});
+  expect_rejected("announced a batch of step 2 at step 0");
 }
 
 TEST_F(HostileHome, RejectsForwardTwice) {
-  send_refresh({.forwards = {{Rank{1}, {}, intent(2, 1)}, {Rank{1}, {}, intent(2, 1)}}, .key_bytes = 9});
+  send_gradients({.forwards = {{Rank{1}, {}, intent(1, 1)}, {Rank{1}, {}, intent(1, 1)}}, .forward_bytes = 9});
   expect_rejected("announced a batch twice");
 }
 
 TEST_F(HostileHome, ForwardedKeysTakeNoMemory) {
-  send_refresh({.forwards = {{Rank{1}, {}, intent(2, kHuge)}}, .key_bytes = 8 * kHuge});
+  send_gradients({.forwards = {{Rank{1}, {}, intent(1, kHuge)}}, .forward_bytes = 8 * kHuge});
   expect_rejected("nothing arrived for 300 s");  // the keys do not come
 }
 
 TEST_F(HostileHome, RejectsRowsThatWereNotToMove) {
-  send_refresh({.moved_sent = {1}});
+  send_gradients({});
+  peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}, .moved_sent = {1}});
   expect_rejected("sent values for other rows than were announced");
 }
 
@@ -69,12 +74,12 @@ TEST_F(HostileHome, RejectsLateForwardThatMovesRows) {
   peer_.send({.kind = MessageKind::kLateForward,
               .clock = Clock{1},
               .forwards = {{Rank{1}, cache::RowRole::kUpdate, intent(1, 1)}},
-              .key_bytes = 9});
+              .forward_bytes = 9});
   expect_rejected("forwarded a late fetch that moves");
 }
 
 TEST_F(HostileHome, RejectsForwardThatMovesRowsIfNoRowsMove) {
-  send_refresh({.forwards = {{Rank{1}, cache::RowRole::kMove, intent(2, 1)}}, .key_bytes = 9});
+  send_gradients({.forwards = {{Rank{1}, cache::RowRole::kMove, intent(1, 1)}}, .forward_bytes = 9});
   expect_rejected("moves rows of a table whose rows do not move");
 }
 
@@ -82,11 +87,8 @@ TEST_F(HostileHome, RejectsForwardOfKeyOfAnotherHome) {
   std::uint64_t key = 0;
   while (kernels::home_of(Key{key}, 2) != 0) ++key;
   auto const bytes = new_keys({key});
-  send_refresh({.forwards = {{Rank{1}, {}, intent(2, 1)}}, .key_bytes = bytes.size()});
+  send_gradients({.forwards = {{Rank{1}, {}, intent(1, 1)}}, .forward_bytes = bytes.size()});
   peer_.send_data(tag(Section::kForwardKeys, 0, 0), bytes);
-  EXPECT_EQ(progress(), "");
-  end_step();  // the owner finds the rows
-  peer_.send(in(1));
   expect_rejected("whose home is another rank");
 }
 
@@ -95,19 +97,19 @@ class HostileMover : public HostileHome {
  protected:
   HostileMover() : HostileHome(PlacementPolicy::kAdaptive) {}
 
-  // The peer, home and owner of the row of the store's batch of step 2, moves the row to the store with that step. Ends
-  // the step before.
-  void route_to_store() {
+  // The peer is the home and the owner of the row of the store's batch of step 2. It says who owns the row in that
+  // step, and the step before ends.
+  void send_route(std::vector<std::uint8_t> const& in_step) {
     batch_ = read_from_peer(Clock{2});
-    send_route({0});
+    send_gradients({});
+    peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
     EXPECT_EQ(progress(), "");
     end_step();
-    peer_.send(in(1));
-  }
-  // in_step: the owner of the row of the batch of step 2 in that step.
-  void send_route(std::vector<std::uint8_t> const& in_step) {
-    send_refresh({.routes = {{Clock{2}, {{.moves = true}}}}, .route_bytes = in_step.size()});
-    peer_.send_data(tag(Section::kRoutes, 0, 0), in_step);
+    Message message = in(1);
+    message.routes = {{Clock{2}, {{.moves = true}}}};
+    message.route_bytes = in_step.size();
+    peer_.send(message);
+    peer_.send_data(tag(Section::kRoutes, 1, 0), in_step);
   }
   void pass_rows(std::vector<std::uint64_t> const& moved) {
     Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{1}};
@@ -120,24 +122,29 @@ class HostileMover : public HostileHome {
 
 TEST_F(HostileMover, RejectsForwardTwiceInOneRole) {
   auto const move = cache::RowRole::kMove;
-  send_refresh({.forwards = {{Rank{1}, move, intent(2, 1)}, {Rank{1}, move, intent(2, 1)}}, .key_bytes = 9});
+  send_gradients({.forwards = {{Rank{1}, move, intent(1, 1)}, {Rank{1}, move, intent(1, 1)}}, .forward_bytes = 9});
   expect_rejected("announced a batch twice");
 }
 
+TEST_F(HostileMover, RejectsRouteToUnknownRank) {
+  send_route({2});
+  expect_rejected("a route to a rank that does not exist");
+}
+
 TEST_F(HostileMover, RejectsMissingRows) {
-  route_to_store();
+  send_route({0});
   pass_rows({});
   expect_rejected("sent values for other rows than were announced");
 }
 
 TEST_F(HostileMover, RejectsMoreRowsThanMove) {
-  route_to_store();
+  send_route({0});
   pass_rows({2});
   expect_rejected("passed other rows than its home has announced");
 }
 
 TEST_F(HostileMover, RejectsRowsThatDifferFromTheirNumber) {
-  route_to_store();
+  send_route({0});
   pass_rows({1});
   peer_.send_data(cache::tag_of_moved_rows(Clock{2}),
                   16 + 16 + 16 + 8);  // a bitmap without bits, values, state, lifecycle

@@ -101,7 +101,7 @@ void ScriptedPeer::corrupt(Message& message) {
       if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());
       break;
     case 12:
-      message.key_bytes = value;
+      message.key_bytes = message.forward_bytes = value;
       break;
     case 13:
       message.gradients.push_back({value, script_.number(), script_.number()});
