@@ -50,12 +50,6 @@ void sort_uses(Stream& stream, std::size_t tables, StepUses& step) {
 
 }  // namespace
 
-std::size_t UsedRows::rows() const {
-  std::size_t rows = 0;
-  for (auto const& table : tables) rows += table.size;
-  return rows;
-}
-
 void AnnouncedUses::add(Clock step, AnnouncedBatch batch) {
   auto& uses = steps_[step];
   auto const later = std::upper_bound(uses.batches.begin(), uses.batches.end(), batch.reader,
@@ -89,13 +83,14 @@ void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, ke
   reads.add<std::uint32_t>(uses.counts_there.view(), uses.counts);
 }
 
-UsedRows AnnouncedUses::list_rows(Stream& stream, std::size_t tables, Clock step) {
+UsedRows AnnouncedUses::list_rows(Stream& stream, std::size_t tables, Clock step, std::int64_t steps) {
   auto const first = steps_.find(step);
+  GPUPS_ASSERT(steps >= 1 && steps <= kernels::kPolicyWindow);
   GPUPS_ASSERT(first != steps_.end() && first->second.sorted && first->second.counts.size() == tables);
   std::vector<kernels::UseRun> window;
   UsedRows used{.tables = std::vector<kernels::UsedTable>(tables)};
   std::size_t all_uses = 0;
-  auto const end = steps_.lower_bound(step + kernels::kPolicyWindow);
+  auto const end = steps_.lower_bound(step + steps);
   for (auto run = first; run != end; ++run) {
     auto& uses = run->second;
     if (!uses.sorted) sort_uses(stream, tables, uses);

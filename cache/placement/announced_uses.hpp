@@ -56,16 +56,13 @@ struct UsedRows {
   Array<std::uint32_t> heads{};  // of a row: its first use in StepUses::keys
   Array<std::uint32_t> first_user{}, user_count{};
   Array<kernels::RowUser> users{};
-
-  // Returns the number of rows, of all tables.
-  std::size_t rows() const;
 };
 
 // For the thread that makes progress. Keeps each step as a whole, until it is dropped.
 class AnnouncedUses {
  public:
-  // Memory on the device for each use.
-  static constexpr std::size_t kBytesOfUse = 2 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
+  // Memory on the device for each use: its key as it was received, unsorted and sorted, its position and its rank.
+  static constexpr std::size_t kBytesOfUse = 3 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
 
   // Adds a batch that uses rows in a step.
   void add(Clock step, AnnouncedBatch batch);
@@ -79,9 +76,9 @@ class AnnouncedUses {
   // Lists the distinct keys that batches use in `step`; does nothing if there are none. Queued on the stream. reads:
   // the host reads their numbers with these.
   void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
-  // Lists the rows with these keys, and their users in kPolicyWindow steps. Queued on the stream. REQUIRES: the step
-  // has uses; the reads of list_keys() are done, and no batch of the step was added since.
-  UsedRows list_rows(Stream& stream, std::size_t tables, Clock step);
+  // Lists the rows with these keys, and their users in `window` steps, at most kPolicyWindow. Queued on the stream.
+  // REQUIRES: the step has uses; the reads of list_keys() are done, and no batch of the step was added since.
+  UsedRows list_rows(Stream& stream, std::size_t tables, Clock step, std::int64_t window = kernels::kPolicyWindow);
 
  private:
   std::map<Clock, StepUses> steps_;

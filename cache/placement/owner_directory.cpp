@@ -6,7 +6,6 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
-#include "kernels/runtime/upload.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -24,15 +23,23 @@ std::vector<OwnerDirectory::Entry> OwnerDirectory::wait_entries(Stream& stream, 
                                                                 Clock step) const {
   std::vector<Entry> all(keys.size(), Entry{.owner = home_});
   if (entries() == 0 || keys.empty()) return all;
-  Array<Key> const there(device_, keys.size());
-  Array<std::uint32_t> const ids(device_, keys.size()), words(device_, kEntryWords * keys.size());
-  kernels::upload<Key>(stream, there, keys.span());
-  index_.find(stream, there, ids);
+  Array<std::uint32_t> const ids(device_, keys.size());
+  index_.find(stream, to_device(stream, std::vector<Key>(keys.begin(), keys.end())), ids);
+  return wait_read(stream, ids, step);
+}
+
+// Returns what is known about rows with these numbers. Rows that have returned to their home are as if they had never
+// moved.
+std::vector<OwnerDirectory::Entry> OwnerDirectory::wait_read(Stream& stream, View<std::uint32_t const> ids,
+                                                             Clock step) const {
+  Array<std::uint32_t> const words(device_, kEntryWords * ids.size());
   kernels::ReadEntries const list{entries_.const_ref(), ids, words};
   kernels::read_entries(stream, {&list, 1}, home_, step);
   auto const read = to_host(stream, words.view());
+  std::vector<Entry> all(ids.size(), Entry{.owner = home_});
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const* const w = &read[kEntryWords * i];
+    if (Rank{w[0]} == home_) continue;
     all[i] = {Rank{w[0]}, static_cast<PlacementReason>(w[1]),
               Clock{static_cast<std::int64_t>(w[2] | std::uint64_t{w[3]} << 32)}};
   }
@@ -51,13 +58,12 @@ std::vector<OwnerDirectory::KeyedEntry> OwnerDirectory::wait_list(Stream& stream
   auto const ids = index_.wait_ids(stream);
   Array<std::uint64_t> const keys_there(device_, ids.size());
   kernels::gather_stored(stream, kernels::GatherStored<std::uint64_t>{index_.keys(), ids, keys_there});
-  std::vector<Key> keys;
-  for (auto const key : to_host(stream, keys_there.view())) keys.push_back(Key{key});
-  std::sort(keys.begin(), keys.end());
-  auto const known = wait_entries(stream, View<Key const>(keys), step);
+  auto const keys = to_host(stream, keys_there.view());
+  auto const known = wait_read(stream, ids, step);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (known[i].owner != home_) all.push_back({keys[i], known[i]});
+    if (known[i].owner != home_) all.push_back({Key{keys[i]}, known[i]});
   }
+  std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
   return all;
 }
 
@@ -149,8 +155,8 @@ PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
   return planned;
 }
 
-std::size_t OwnerDirectories::wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,
-                                        std::span<std::uint32_t const> counts, Clock step) {
+void OwnerDirectories::wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,
+                                 std::span<std::uint32_t const> counts, Clock step) {
   std::size_t const tables = directories_.size();
   GPUPS_ASSERT(counts.size() == 3 * tables);
   std::vector<kernels::KeyIndex::Insertion> insertions;
@@ -173,7 +179,7 @@ std::size_t OwnerDirectories::wait_plan(Stream& stream, UsedRows const& used, Pl
                           .missing = absent,
                           .distinct = true});
   }
-  if (all == 0) return 0;
+  if (all == 0) return;
   if (!insertions.empty()) kernels::KeyIndex::wait_insert(stream, insertions);
   for (std::size_t t = 0; t < tables; ++t) {
     if (counts[t] == 0) continue;
@@ -191,7 +197,6 @@ std::size_t OwnerDirectories::wait_plan(Stream& stream, UsedRows const& used, Pl
       directory.wait_drop_returned(stream, step - 1);
     }
   }
-  return all;
 }
 
 }  // namespace gpups::cache

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,9 +38,6 @@ class OwnerDirectory {
 
   // Returns the bytes on the device for `rows` rows that are away.
   static std::size_t bytes_for(std::size_t rows);
-  // Returns the number of rows that are away, those included that move in the planned step.
-  std::size_t size() const { return index_.size() - returned_; }
-
   // Return what is known about rows in a step, or their owners. keys: on the host. step: at least the step before the
   // one that was planned last.
   std::vector<Entry> wait_entries(Stream& stream, View<Key const> keys, Clock step) const;
@@ -57,6 +53,7 @@ class OwnerDirectory {
  private:
   friend class OwnerDirectories;
   std::size_t entries() const { return index_.size(); }  // of rows that are away or were
+  std::vector<Entry> wait_read(Stream& stream, View<std::uint32_t const> ids, Clock step) const;
   void reserve(Stream& stream);
   void wait_drop_returned(Stream& stream, Clock step);
 
@@ -97,9 +94,9 @@ class OwnerDirectories {
   PlannedOwners choose(Stream& stream, UsedRows const& used, std::span<kernels::RowsOfTable const> tables,
                        Clock step) const;
   // Writes where rows are from a step on; before, they are where they were. counts: those of `planned`, on the host.
-  // Returns the number of rows that move. Call it once for each step, in order. Waits if there are any.
-  std::size_t wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,
-                        std::span<std::uint32_t const> counts, Clock step);
+  // Call it once for each step, in order. Waits if a directory grows, or forgets rows that have returned.
+  void wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,
+                 std::span<std::uint32_t const> counts, Clock step);
 
  private:
   std::vector<OwnerDirectory> directories_;  // by TableId

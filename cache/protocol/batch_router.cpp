@@ -25,11 +25,16 @@ bool is_rerouted(PendingBatch const& pending, std::size_t part) {
 }  // namespace
 
 void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then) {
+  // Gradients come with the route of the next step's batch, and the answer to a late fetch with that of its batch. So a
+  // batch is not routed before the columns of its routes have arrived.
+  bool const is_late = message.kind == MessageKind::kLateFetchReply;
+  Clock const clock = is_late ? message.clock : state_.round.clock() + 1;
   std::uint64_t bytes_expected = 0;
   for (auto const& route : message.routes) {
     auto const found = state_.batches.find(route.clock);
-    if (found == state_.batches.end() || !found->second.sent || found->second.routed ||
-        found->second.routes.contains(home) || found->second.batch->parts.size() != route.parts.size()) {
+    if (found == state_.batches.end() || route.clock != clock || found->second.is_late != is_late ||
+        !found->second.sent || found->second.routed || found->second.routes.contains(home) ||
+        found->second.batch->parts.size() != route.parts.size()) {
       state_.throw_peer_error(home, "sent a route for a batch that was not announced to it");
     }
     found->second.routes[home];  // a second route for the batch is an error

@@ -49,9 +49,9 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
     }
     requests_.serve_early();
     ++steps_;
-    complete_ = number(step) + 1;
-    // The thread that trains goes on, and another one plans.
+    // The thread that trains goes on, and another one plans. Batches that are announced later see the plan.
     if (executor_.has_unplanned_step()) post([this] { executor_.wait_plan(); });
+    complete_ = number(step) + 1;
   };
 }
 

@@ -2,7 +2,6 @@
 #include "cache/protocol/home_planner.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "kernels/base/check.hpp"
 #include "kernels/placement/home_lists.hpp"
@@ -29,7 +28,9 @@ std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
   std::vector<Plan> plans;
   auto const* const step = uses_.at(clock);
   if (step == nullptr) return plans;
-  auto used = uses_.list_rows(state_.stream, state_.tables.size(), clock);
+  // Without a policy, nobody looks at later steps.
+  auto const window = state_.rows_move() ? kernels::kPolicyWindow : 1;
+  auto used = uses_.list_rows(state_.stream, state_.tables.size(), clock, window);
   auto const lists = wait_list(*step, used, clock);
   queue_forwards(*step, lists, clock);
   auto routes = write_routes(*step, lists, clock);
@@ -91,7 +92,12 @@ HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows con
                      .parts = static_cast<std::uint32_t>(batch.parts.size())});
   }
   auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
-  std::uint32_t const all = lists.of_owner * static_cast<std::uint32_t>(state_.ranks);
+  std::uint64_t const lists_of_all = std::uint64_t{lists.of_owner} * static_cast<std::uint64_t>(state_.ranks);
+  GPUPS_REQUIRE(lists_of_all < kernels::kNoList,
+                "a step has {} lists of rows ({} ranks and {} parts of batches are too many for rows that move): use "
+                "placement policy 'static', or fewer tables or ranks",
+                lists_of_all, state_.ranks, parts.size());
+  auto const all = static_cast<std::uint32_t>(lists_of_all);
   auto const list_of = words(2 * step.uses()), items = words(2 * step.uses()), first = words(all + 1),
              away = words(2 * parts.size());
   kernels::list_uses(stream, {.parts = parts,
@@ -135,14 +141,16 @@ void HomePlanner::queue_forwards(StepUses const& step, StepLists const& lists, C
     to.plain.push_back({.keys = keys, .memory = lists.keys.memory});
     to.keys = keys.size();
     for (std::size_t b = 0; b < step.batches.size(); ++b) {
-      auto const of_batch = keys_of(step, lists, b, owner);
-      for (std::size_t r = 0; r < kRowRoles; ++r) {
-        if (!has_keys(of_batch[r])) continue;
-        // The reader needs no keys of its own batch.
-        GPUPS_ASSERT(step.batches[b].reader != owner);
-        auto& forward = to.forwards.emplace_back(
-            Forward{.reader = step.batches[b].reader, .role = static_cast<RowRole>(r), .intent = {clock, {}}});
-        for (auto const& part : of_batch[r]) forward.intent.parts.push_back({part.table, part.keys.size()});
+      auto const& [reader, parts] = step.batches[b];
+      auto list = number(owner) * lists.of_owner + lists.of_batch[b];
+      for (std::size_t r = 0; r < kRowRoles; ++r, list += static_cast<std::uint32_t>(parts.size())) {
+        if (lists.of(list, static_cast<std::uint32_t>(parts.size())).empty()) continue;
+        GPUPS_ASSERT(reader != owner);  // the reader needs no keys of its own batch
+        auto& forward =
+            to.forwards.emplace_back(Forward{.reader = reader, .role = static_cast<RowRole>(r), .intent = {clock, {}}});
+        for (std::uint32_t p = 0; p < parts.size(); ++p) {
+          forward.intent.parts.push_back({parts[p].table, lists.of(list + p, 1).size()});
+        }
       }
     }
   }

@@ -4,6 +4,7 @@
 // for each key is a column on the device of the store; the host sees the numbers of rows in lists.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

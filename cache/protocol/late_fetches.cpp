@@ -71,6 +71,7 @@ void LateFetches::wait_expect_owners(Fetch& fetch, PendingBatch const& pending) 
   if (route == pending.routes.end()) return;
   std::uint32_t const bytes = rank_bytes(state_.ranks);
   for (auto const& part : route->second.parts) {
+    if (part.before.empty()) continue;
     auto const owners = to_host(state_.stream, part.before);
     for (std::size_t i = 0; i < owners.size() / bytes; ++i) {
       Rank const owner{kernels::read_rank(owners.data(), i, bytes)};

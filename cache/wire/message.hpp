@@ -17,10 +17,10 @@ inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
 
 // The kinds of messages of the store's channel. The values are part of the protocol.
 enum class MessageKind : std::uint8_t {
-  kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents
+  kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents, forwards and routes
   kRefreshPhase,    // after the update: values that the receiver reads in the next step, and rows that move to it
   kLateFetch,       // keys of a batch that was announced too late for kRefreshPhase
-  kLateFetchReply,  // the values of these keys
+  kLateFetchReply,  // the values of these keys, and their route
   kGather,          // the bytes of a rank for wait_allgather() or wait_gather_to()
   kLookup,          // keys to look up
   kLookupReply,     // the values of these keys, and whether their rows exist
@@ -42,7 +42,7 @@ enum class MessageKind : std::uint8_t {
   kWhereReply,
 };
 
-// The number of keys of one part of a batch that the sender will read and the receiver owns.
+// The number of keys of one part of a batch that the sender will read and whose home is the receiver.
 struct IntentPart {
   TableId table{};
   std::uint64_t keys = 0;

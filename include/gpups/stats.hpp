@@ -83,7 +83,7 @@ struct Stats {
   std::uint64_t launches = 0;
   std::uint64_t stream_waits = 0;  // waits for a stream, or for a result of its work; they return at once on the host
   std::uint64_t host_copies = 0;   // copies between host memory and GPU memory
-  std::uint64_t host_copied_bytes = 0;
+  std::uint64_t host_copied_bytes = 0;  // by these copies
   // Totals over all other ranks. When no message is in flight, the sums of `sent` and `received` over all ranks are
   // equal.
   Traffic sent, received;

@@ -131,6 +131,18 @@ TEST_F(HostileMover, RejectsRouteToUnknownRank) {
   expect_rejected("a route to a rank that does not exist");
 }
 
+TEST_F(HostileMover, RejectsRouteOfLateBatch) {
+  auto const batch = read_from_peer(Clock{1});  // announced one step ahead
+  send_gradients({.routes = {{Clock{1}, {{.away = true}}}}, .route_bytes = 1});
+  expect_rejected("a route for a batch that was not announced");
+}
+
+TEST_F(HostileMover, RejectsRouteOfALaterStep) {
+  auto const batch = read_from_peer(Clock{3});
+  send_gradients({.routes = {{Clock{3}, {{.away = true}}}}, .route_bytes = 1});
+  expect_rejected("a route for a batch that was not announced");
+}
+
 TEST_F(HostileMover, RejectsMissingRows) {
   send_route({0});
   pass_rows({});
