@@ -111,18 +111,14 @@ std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
   return table_bytes(part.table, rows_with(needed)) - table_bytes(part.table, rows_with(kept));
 }
 
-// Returns the bytes that a home takes for the keys of batches that ranks have announced to it: a list of the keys of
-// each batch, and the uses of each key in the steps that the policy sees.
+// Returns the bytes that a home takes for the keys of batches that ranks have announced to it: the keys of each batch
+// as they were received and, for the steps that the policy sees, sorted uses, and their users while a step is planned.
 std::uint64_t announced_bytes(std::span<BatchPart const> parts, StepSizes const& step) {
-  constexpr std::uint64_t kStepsSeen = 16, kKey = 100,
-                          kUse = sizeof(std::uint32_t);  // see cache/placement/key_uses.hpp
+  constexpr std::uint64_t kStepsSeen = 16, kSorted = 22, kPlanned = 20;  // see cache/placement/announced_uses.hpp
   std::uint64_t bytes = 0;
   for (BatchPart const& part : parts) {
     std::uint64_t const uses = part.rows * std::min<std::uint64_t>(step.prepared, kStepsSeen);
-    std::uint64_t const rows = part.table.expected_rows;
-    bytes += part.rows * step.prepared * sizeof(Key);
-    if (part.table.gradient_compression.enabled() || part.table.refresh_compression.enabled()) continue;  // rows stay
-    bytes += uses * kUse + (rows == 0 ? uses : std::min(uses, rows / step.ranks)) * kKey;
+    bytes += part.rows * step.prepared * sizeof(Key) + uses * (kSorted + kPlanned);
   }
   return bytes;
 }

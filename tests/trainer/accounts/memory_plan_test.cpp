@@ -67,7 +67,8 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
   EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
 }
 
-// Homes know of batches as far ahead as they are prepared, but keep uses of 16 steps only.
+// Homes know of batches as far ahead as they are prepared, but look at the uses of 16 steps only. They sort those of
+// rows that stay, too.
 TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
   auto const announced_bytes = [](std::vector<SettingOverride> const& settings, int ranks = 2,
                                   TableOptions const& table = {.dim = 16}) {
@@ -80,13 +81,12 @@ TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
   };
   EXPECT_EQ(announced_bytes({}), 0U);
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive"}, 1), 0U);
-  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 4 + 100));
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 22 + 20));
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=19"}),
-            20U * 1000 * 8 + 16U * 1000 * (4 + 100));
-  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, {.dim = 16, .expected_rows = 4000}),
-            16U * 1000 * (8 + 4) + 2000 * 100);
+            20U * 1000 * 8 + 16U * 1000 * (22 + 20));
   TableOptions const compressed{.dim = 16, .gradient_compression = {.codec = RowCodec::kHalf}};
-  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, compressed), 16U * 1000 * 8);
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, compressed),
+            16U * 1000 * (8 + 22 + 20));
 }
 
 // Replicas that the table keeps anyway are part of its own memory.
