@@ -119,6 +119,19 @@ void OwnerDirectories::start(Device device, Rank home, std::size_t tables) {
   for (std::size_t t = 0; t < tables; ++t) directories_.emplace_back(device, home);
 }
 
+void OwnerDirectories::find_owners(Stream& stream, std::span<OwnersOfRows const> lists, Clock step) const {
+  std::vector<kernels::KeyIndex::Search> searches;
+  std::vector<kernels::ReadEntries> reads;
+  for (auto const& [table, keys, owners] : lists) {
+    auto const& directory = at(table);
+    memory::fill_bytes(stream, owners.data(), 0xFF, owners.bytes());  // kNoRow
+    if (directory.entries() > 0) searches.push_back({&directory.index_, keys, owners});
+    reads.push_back({directory.entries_.const_ref(), owners, owners});
+  }
+  if (!searches.empty()) kernels::KeyIndex::find(stream, searches);
+  kernels::read_owners(stream, reads, directories_[0].home_, step);
+}
+
 PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
                                        std::span<kernels::RowsOfTable const> tables, Clock step) const {
   std::size_t const n = used.keys.size(), count = tables.size();

@@ -89,6 +89,14 @@ class OwnerDirectories {
   OwnerDirectory const& at(TableId table) const { return directories_[number(table)]; }
   std::size_t tables() const { return directories_.size(); }
 
+  // Writes the owners of rows of this home in a step, which is at least the one before the step that was planned last.
+  // Queued on the stream.
+  struct OwnersOfRows {
+    TableId table{};
+    View<Key const> keys;        // (n)
+    View<std::uint32_t> owners;  // (n), ranks
+  };
+  void find_owners(Stream& stream, std::span<OwnersOfRows const> lists, Clock step) const;
   // Finds the owners before a step, and lets each table's policy choose those in it. tables: with the policies and the
   // bytes of rows. Queued on the stream.
   PlannedOwners choose(Stream& stream, UsedRows const& used, std::span<kernels::RowsOfTable const> tables,

@@ -39,23 +39,26 @@ Clock PlacementReplay::announced_end() const {
 // Returns the keys that the batch announces: those of rows that it does not read from replicas as they are, and those
 // whose gradients have waited.
 std::vector<Key> PlacementReplay::without_leased(TableState& table, Rank reader, Clock step,
-                                                 std::span<Key const> keys) const {
-  constexpr auto kNoLimit = std::numeric_limits<std::size_t>::max();
+                                                 std::span<Key const> keys) {
+  static constexpr auto kNoLimit = std::numeric_limits<std::size_t>::max();
   std::vector<Key> announced, others;
   for (Key const key : keys) {
     auto const row = table.rows.find(key);
     Rank const owner = row == table.rows.end() ? home_of(key) : row->second.owner;
     (home_of(key) == reader && owner == reader ? announced : others).push_back(key);
   }
-  auto& leases = table.leases.try_emplace(reader, options_.staleness).first->second;
-  std::vector<std::uint32_t> occurrences(others.size());
-  auto const uses = leases.plan(View<Key const>(others), occurrences, step, kNoLimit);
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    if (uses[i] != ReplicaUse::kLeased) announced.push_back(others[i]);
-  }
-  table.leased[step] += keys.size() - announced.size();
-  for (auto const& due : leases.take_due(step, false, kNoLimit)) {
-    if (home_of(due.key) != reader || table.rows.at(due.key).owner != reader) announced.push_back(due.key);
+  auto& leases = table.leases.try_emplace(reader, Device::host(), 1, options_.staleness, 1, Rank{0}).first->second;
+  std::vector<std::uint32_t> const homes{0, static_cast<std::uint32_t>(others.size())};
+  UndividedPart const part{.keys = View<Key const>(others), .homes = homes};
+  auto const divided =
+      leases.wait_divide(host_, {&part, 1}, {.step = step, .leases_max = {&kNoLimit, 1}, .plans_own = true});
+  table.leased[step] += divided.leased_keys.size();
+  auto const refreshed = others.size() - divided.leased_keys.size();
+  for (std::size_t i = 0; i < divided.keys.size(); ++i) {
+    Key const key = divided.keys[i];
+    // The owner of a row has the gradients that wait.
+    bool const is_due = i >= refreshed;
+    if (!is_due || home_of(key) != reader || table.rows.at(key).owner != reader) announced.push_back(key);
   }
   return announced;
 }
@@ -126,7 +129,7 @@ void PlacementReplay::begin(TableState& state, ReplayedStep& step) {
   take_largest(state.most.uses, state.now.uses);
   for (auto& [reader, leases] : state.leases) {
     leases.complete(next_);
-    state.now.leases[number(reader)] = leases.size();
+    state.now.leases[number(reader)] = leases.leases(TableId{0});
   }
   take_largest(state.most.leases, state.now.leases);
   if (auto const leased = state.leased.extract(next_); !leased.empty()) {

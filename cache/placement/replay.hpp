@@ -87,7 +87,7 @@ class PlacementReplay {
   };
 
   Rank home_of(Key key) const;
-  std::vector<Key> without_leased(TableState& table, Rank reader, Clock step, std::span<Key const> keys) const;
+  std::vector<Key> without_leased(TableState& table, Rank reader, Clock step, std::span<Key const> keys);
   void begin(TableState& table, ReplayedStep& step);
   void replay(std::size_t table, UsedRows const& used, ReplayedStep& step);
   void keep(TableState& table, Key key, RowState& row, Rank owner) const;

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,27 +21,31 @@
 namespace gpups::cache {
 
 // Divides the batches of this rank, and joins the rows and the sums of their parts. For the thread that makes progress.
-// Functions with `wait` in their names block until the stream is done.
+// Functions with `wait` in their names block until the stream is done; the others queue work on it.
 class LeasedBatches {
  public:
   // `state` must outlive this object.
   explicit LeasedBatches(RoundState& state) : state_(state) {}
+  // Call it once, when all tables are known and the staleness is above 0.
+  void start();
 
   // Returns the batch to announce instead of `whole`. unannounced: see PendingBatch.
-  BatchPtr wait_divide(BatchPtr const& whole, HostKeys const& keys, std::int64_t& unannounced);
+  BatchPtr wait_divide(BatchPtr const& whole, std::int64_t& unannounced);
   // Makes the rows of the whole batch readable, and returns it. REQUIRES: the announced rows are here, and the step
-  // before is complete. Queued on the stream.
+  // before is complete.
   PreparedBatch::Impl& join_rows(Clock clock);
-  // Returns the announced batch, with its sums and those that have waited. Sets `error` if a sum is too large.
-  BatchPtr wait_join_sums(PreparedBatch::Impl const& whole, std::string& error);
-  // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them. Waits if
-  // rows leave.
-  void wait_pin_leaving(Clock clock);
+  // Returns the announced batch, with its sums and those that have waited. reads: end_join() needs these.
+  BatchPtr join_sums(PreparedBatch::Impl const& whole, kernels::HostReads& reads);
+  // Sets `error` if a sum is too large. Throws Error if a sum that waits has become too large. REQUIRES: the reads are
+  // done.
+  void end_join(Clock clock, std::string& error);
+  // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them.
+  void pin_leaving(Clock clock);
   // Adds the gradients of leased uses of rows that this rank owns in the step to `lists`: they need not wait. The
   // arrays are valid until the end of the step.
   void append_owned(Clock clock, TableId table, std::vector<RowSums>& lists);
   // Ends the step of a batch: keeps the gradients of leased uses, and drops those that were sent. rejected: keeps what
-  // has waited, and drops the gradients of the step.
+  // has waited, and drops the gradients of the step. Waits only if an index grows, or keys are erased.
   void wait_end_step(Clock clock, bool rejected);
 
   // Makes the batch of a step refresh all its rows, and send all gradients that wait. Call it before the batch is
@@ -50,58 +54,65 @@ class LeasedBatches {
   // Ends all leases, because rows have changed or moved. Call it while no batch is announced.
   void clear();
   // Return the keys whose gradients wait, and drop some. Call them between steps.
-  std::vector<Key> wait_keys(TableId table) const;
+  std::vector<Key> wait_keys(TableId table);
   void wait_drop(TableId table, View<Key const> keys);
   // Adds the gradients that wait to this rank's file of a checkpoint. Call it between steps.
-  void wait_save(ResidualFile& file) const;
+  void wait_save(ResidualFile& file);
 
   // Returns the planned uses of replicas that are read as they are, in all tables.
-  ReplicaLeases::Counts counts() const;
+  ReplicaLeases::Counts counts() const { return leases_ ? leases_->counts() : ReplicaLeases::Counts{}; }
 
  private:
-  // A part of a whole batch.
-  struct DividedPart {
-    Array<std::uint32_t> whole_rows, announced_rows;  // (k): the same rows in this part, and in the announced table
-    Array<std::uint32_t> leased_rows, leased_ids;     // rows of this part that are read as they are
-    Array<Key> leased_keys;
-    std::vector<std::uint32_t> leased_entries;
-    std::int64_t unannounced = 0;  // leased rows of other homes
-    // From wait_join_sums() on, the leased rows by whether this rank owns them in the step.
-    Array<std::uint32_t> owned_rows, owned_ids, replica_rows;
-    Array<std::int64_t> owned_counts;
-    Array<Key> replica_keys;
-    std::vector<Key> owned_keys;
-    std::vector<std::uint32_t> owned_entries;
+  // The rows of a step whose gradients may wait, or have waited: see kernels::ListWaiting. Leased rows are numbered
+  // before announced ones.
+  struct JoinedSums {
+    Array<std::uint32_t> slots, uses, items, first_there, bad_rows_there;
+    std::vector<std::uint32_t> first;     // of each list
+    std::vector<std::uint32_t> bad_rows;  // of the announced parts, or kNoRow
+    // From end_join() on: the leased rows that this rank owns.
+    Array<std::uint32_t> owned_ids, owned_rows;
+    Array<std::int64_t> owned_entries;
+
+    std::uint32_t size(std::uint32_t list, std::uint32_t lists = 1) const { return first[list + lists] - first[list]; }
+    View<std::uint32_t const> of(std::uint32_t list, std::uint32_t lists = 1) const {
+      return items.view().slice(first[list], size(list, lists));
+    }
   };
-  // The announced batch has one part for each table.
   struct DividedBatch {
-    BatchPtr whole, announced;
-    std::vector<DividedPart> parts{};           // of the whole batch
-    std::vector<Array<std::uint32_t>> begun{};  // by part of the announced batch: rows with which leases begin
-    std::vector<std::vector<Key>> taken{};      // likewise: keys with sums that have waited
+    BatchPtr whole, announced;  // the announced batch has one part for each table with rows
+    DividedRows rows;
+    Array<std::uint32_t> leased_ids{};  // of all parts, from join_rows() on
+    std::optional<JoinedSums> joined{};
+
+    std::uint32_t parts() const { return static_cast<std::uint32_t>(rows.parts.size()); }
+    PreparedPart const* part_of(TableId table) const;
   };
-  struct AnnouncedRows;
-  struct AnnouncedPart;
-  AnnouncedPart wait_plan_part(PreparedPart const& part, HostKeys const& keys, Clock clock, AnnouncedRows& rows,
-                               DividedPart& divided);
-  std::int64_t take_due(Clock clock, AnnouncedRows& rows);
-  std::size_t rows_of_others(PreparedBatch::Impl const& batch, TableId table) const;
-  std::shared_ptr<BatchPattern::Impl> make_pattern(BatchPattern::Impl const& whole,
-                                                   std::vector<AnnouncedRows> const& parts);
-  Array<std::uint32_t> begun_rows(AnnouncedRows const& rows) const;
-  static PreparedPart* part_of(DividedBatch& divided, TableId table);
-  std::vector<ReplicaUse> plan(TableId table, View<Key const> keys, Rank home, Clock clock,
-                               std::span<std::uint32_t> occurrences);
-  void wait_find_owned(DividedBatch& divided);
-  ReplicaLeases& leases(TableId table);
-  WaitingSums& sums(TableId table);
+  // Sums that were added to those that wait, and whose sizes are not known on the host.
+  struct AddedSums {
+    Array<std::uint32_t> bad_items_there;  // of the parts, in the order of their tables
+    std::vector<TableId> tables;
+    Array<Key> keys;  // by item
+    std::vector<std::uint32_t> bad_items{};
+  };
+  std::vector<std::size_t> leases_max(PreparedBatch::Impl const& whole);
+  std::vector<UndividedPart> undivided(PreparedBatch::Impl const& whole, Array<std::uint32_t>& owners);
+  BatchPtr make_announced(BatchPattern::Impl const& whole, DividedRows& rows, Clock clock) const;
+  void list_sums(DividedBatch& divided, kernels::HostReads& reads);
+  void add_up(DividedBatch& divided);
+  void wait_drop_sent(DividedBatch& divided);
+  void retry_sent(DividedBatch const& divided);
+  void wait_keep(DividedBatch& divided, Clock clock);
+  void wait_check_added();
+  void check_added();
+  std::vector<std::vector<std::size_t>> passes(DividedBatch const& divided) const;
 
   RoundState& state_;
   std::set<Clock> synchronized_;  // steps of batches that are not announced
   Clock synchronized_until_{-1};  // no batch of a step up to it, that is announced now, uses a lease
-  std::map<TableId, ReplicaLeases> leases_;
-  std::map<TableId, WaitingSums> sums_;
-  std::map<TableId, std::size_t> step_rows_;  // the most rows of other homes that a batch has used
+  std::optional<ReplicaLeases> leases_;
+  std::vector<WaitingSums> sums_;       // by table
+  std::vector<std::size_t> step_rows_;  // by table: the most rows of other homes that a batch has used
+  std::optional<AddedSums> added_;
   std::map<Clock, DividedBatch> batches_;
 };
 

@@ -94,9 +94,10 @@ void RoundExecutor::begin_round() {
     std::vector<std::uint32_t> wrong_numbers, bad_rows;
     reads.add<std::uint32_t>(batch->wrong_numbers.view(), wrong_numbers);
     reads.add<std::uint32_t>(batch->bad_rows.view(), bad_rows);
-    if (state_.staleness > 0) state_.current = leased_.wait_join_sums(*batch, report.rejection);
+    if (state_.staleness > 0) state_.current = leased_.join_sums(*batch, reads);
     gradients_.pack(reads);
     reads.wait();
+    if (state_.staleness > 0) leased_.end_join(batch->clock, report.rejection);
     auto const rejection = rejection_of(*batch, wrong_numbers, bad_rows);
     if (!rejection.empty()) report.rejection = rejection;
   }
@@ -237,7 +238,7 @@ void RoundExecutor::send_refresh_phase() {
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
   values_.wait_pack(next);
   moves_.pack(next);  // after the values: the rows become replicas of this rank
-  if (state_.staleness > 0) leased_.wait_pin_leaving(next);
+  if (state_.staleness > 0) leased_.pin_leaving(next);
   for (Rank const peer : state_.others()) {
     Message message{.kind = MessageKind::kRefreshPhase, .clock = state_.round.clock()};
     values_.fill_in(peer, message);

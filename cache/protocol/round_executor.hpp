@@ -64,7 +64,7 @@ class RoundExecutor {
   void wait_drop(TableId table, View<Key const> keys);
   // Returns the keys of this rank's residuals of gradients and of gradients that wait, ascending. Call it between
   // steps.
-  std::vector<Key> wait_residual_keys(TableId table) const;
+  std::vector<Key> wait_residual_keys(TableId table);
   // Drops the residuals of these keys, and keeps mirrors. keys: distinct. Call it between steps.
   void wait_drop_residuals(TableId table, View<Key const> keys);
   // Returns true if a rank may have restored residuals of the table that no step has added. Equal on all ranks.
@@ -73,7 +73,7 @@ class RoundExecutor {
   void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
   // Returns the residuals of this rank's gradients and the mirrors that other ranks have of its rows, for a checkpoint.
   // Call it between steps.
-  ResidualFile wait_save_residuals() const;
+  ResidualFile wait_save_residuals();
   // Loads this rank's share of one rank's file. If the number of ranks is that of the checkpoint, each rank continues
   // with its own residuals and mirrors. Otherwise owners take over the residuals of their rows, which the next applied
   // step adds, and mirrors start from initial values. Call it for the files of all ranks. REQUIRES: there are no other

@@ -15,6 +15,7 @@ void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
   GPUPS_ASSERT(state_.batches.empty());
   if (state_.ranks == 1) return;
   state_.staleness = staleness;
+  if (staleness > 0) leased_.start();
   if (policy == PlacementPolicy::kStatic) return;
   GPUPS_REQUIRE(static_cast<std::uint32_t>(state_.ranks) <= kernels::kMovingRanksMax,
                 "rows of {} ranks cannot move (at most {}): use placement policy 'static'", state_.ranks,
@@ -25,11 +26,8 @@ void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
 
 void RoundExecutor::announce(BatchPtr const& whole) {
   if (state_.staleness == 0) return announce_rows(whole, 0);
-  kernels::HostReads reads(state_.stream);
-  HostKeys const keys(*whole, reads);
-  reads.wait();
   std::int64_t unannounced = 0;
-  auto const announced = leased_.wait_divide(whole, keys, unannounced);
+  auto const announced = leased_.wait_divide(whole, unannounced);
   announce_rows(announced, unannounced);
 }
 
@@ -102,7 +100,7 @@ void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {
   values_.wait_drop(table, keys);
 }
 
-std::vector<Key> RoundExecutor::wait_residual_keys(TableId table) const {
+std::vector<Key> RoundExecutor::wait_residual_keys(TableId table) {
   auto keys = residuals_.wait_keys(table);
   auto const waiting = leased_.wait_keys(table);
   keys.insert(keys.end(), waiting.begin(), waiting.end());
@@ -116,7 +114,7 @@ void RoundExecutor::wait_drop_residuals(TableId table, View<Key const> keys) {
   leased_.wait_drop(table, keys);
 }
 
-ResidualFile RoundExecutor::wait_save_residuals() const {
+ResidualFile RoundExecutor::wait_save_residuals() {
   ResidualFile file;
   residuals_.wait_save(file);
   leased_.wait_save(file);

@@ -20,16 +20,6 @@ std::vector<Rank> RoundState::others() const {
   return all;
 }
 
-HostKeys::HostKeys(PreparedBatch::Impl const& batch, kernels::HostReads& reads) : keys_(batch.pattern->keys.view()) {
-  if (!keys_.device().is_host()) reads.add<Key>(keys_, copied_);
-}
-
-View<Key const> HostKeys::of(View<Key const> keys) const {
-  if (keys_.device().is_host()) return keys;
-  GPUPS_ASSERT(copied_.size() == keys_.size());  // the reads are done
-  return View<Key const>(copied_).slice(static_cast<std::size_t>(keys.data() - keys_.data()), keys.size());
-}
-
 ReadRows read_rows(PendingBatch const& pending, std::size_t part, Rank from, std::optional<Rank> late_home) {
   auto const& reads = pending.batch->parts[part].reads;
   ReadRows const all{.first = reads.first[number(from)], .size = reads.size_of(from)};

@@ -85,20 +85,6 @@ struct PendingBatch {
   std::int64_t unannounced = 0;
 };
 
-// The keys of a batch on the host. The batch must outlive this object.
-class HostKeys {
- public:
-  // On a GPU, the keys are valid when `reads` are done.
-  HostKeys(PreparedBatch::Impl const& batch, kernels::HostReads& reads);
-
-  // Returns some keys of the batch on the host.
-  View<Key const> of(View<Key const> keys) const;
-
- private:
-  View<Key const> keys_;
-  std::vector<Key> copied_;
-};
-
 // The rows of one table in a list, in its order. Their numbers are found by RowFinder.
 struct ListPart {
   TableId table{};

@@ -154,11 +154,16 @@ class TableShard {
   // on `stream`.
   struct Pin {
     TableShard* shard;
-    View<std::uint32_t const> ids;
+    View<std::uint32_t const> ids;  // (n), or kNoRow
   };
   static void pin_replicas(Stream& stream, std::span<Pin const> pins, Clock clock);
   // Copies the words of rows and replicas (kernels/rows/replicas.hpp) to `words`. Queued on `stream`.
-  void read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words);
+  struct UsesOfRows {
+    TableShard* shard;
+    View<std::uint32_t const> ids;  // (n)
+    View<std::uint32_t> words;      // (n)
+  };
+  static void read_uses(Stream& stream, std::span<UsesOfRows const> lists);
   // Writes the row numbers of keys that have rows or replicas to `ids`. Queued on `stream`.
   static void find(Stream& stream, std::span<ShardKeys const> parts);
 

@@ -46,9 +46,13 @@ void TableShard::pin_replicas(Stream& stream, std::span<Pin const> pins, Clock c
   kernels::mark_replicas(stream, marks);
 }
 
-void TableShard::read_uses(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t> words) {
-  uses_.reserve(stream, index_.ids_end());
-  kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{uses_.const_ref(), ids, words});
+void TableShard::read_uses(Stream& stream, std::span<UsesOfRows const> lists) {
+  std::vector<kernels::GatherStored<std::uint32_t>> gathers;
+  for (auto const& [shard, ids, words] : lists) {
+    shard->uses_.reserve(stream, shard->index_.ids_end());
+    gathers.push_back({shard->uses_.const_ref(), ids, words});
+  }
+  kernels::gather_stored(stream, gathers);
 }
 
 void TableShard::find(Stream& stream, std::span<ShardKeys const> parts) {

@@ -50,7 +50,7 @@ std::vector<MemoryPlanLine> memory_plan(TableOptions const& options, std::size_t
   }
   if (leases > 0) {
     plan.push_back({name("gradients that wait in leases"), WaitingSums::bytes_for(options, leases)});
-    plan.push_back({name("leases, on the host"), ReplicaLeases::bytes_for(leases)});
+    plan.push_back({name("leases"), ReplicaLeases::bytes_for(leases)});
   }
   auto const others = static_cast<std::size_t>(ranks - 1);
   if (rows_move) {

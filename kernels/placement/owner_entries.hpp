@@ -21,7 +21,7 @@ inline constexpr std::size_t kOwnerWords = 8;
 struct ReadEntries {
   Rows<std::uint32_t const> entries;
   View<std::uint32_t const> ids;  // (n), or kNoRow
-  View<std::uint32_t> out;        // (n) owners; or (4 * n), if all words are read
+  View<std::uint32_t> out;        // (n) owners, may be `ids`; or (4 * n), if all words are read
 };
 // step: at least the one before the step that was planned last. Queued on `stream`.
 void read_owners(Stream& stream, std::span<ReadEntries const> lists, Rank home, Clock step);

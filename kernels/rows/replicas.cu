@@ -22,6 +22,7 @@ void run(Exec<S> ex, MarkReplicasOfAll const& all) {
   SegmentList const list(ex, std::vector(all.lists.begin(), all.lists.end()),
                          [](MarkReplicas const& m) { return m.ids.size(); });
   each_item(ex, list.segments(), [] GPUPS_FN(MarkReplicas const& m, std::size_t i) {
+    if (m.ids[i] == kNoRow) return;
     auto& word = *m.uses.row(m.ids[i]);
     bool const is_later = word != kOwned && ((word - m.word) & (kReplicaBit - 1)) < kReplicaBit / 2;
     bool const stays = word == kOwned ? m.skip_owned : m.word != kOwned && is_later;

@@ -31,7 +31,7 @@ GPUPS_FN inline bool is_unused_replica(std::uint32_t word, std::uint32_t now, st
 // Makes rows replicas with this word, or owned rows. A replica whose word is of a later step stays as it is.
 struct MarkReplicas {
   Rows<std::uint32_t> uses;       // stride 1
-  View<std::uint32_t const> ids;  // (n)
+  View<std::uint32_t const> ids;  // (n), or kNoRow
   std::uint32_t word;
   bool skip_owned = false;  // owned rows stay owned
 };

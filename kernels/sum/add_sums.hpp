@@ -9,24 +9,30 @@
 
 namespace gpups::kernels {
 
-template <Space S>
-void add_sums(Exec<S> ex, MergeSums const& m) {
+inline void check([[maybe_unused]] MergeSums const& m) {
   GPUPS_ASSERT(m.sums.rows() >= m.slots.size() && m.sums.stride() == m.into.stride());
   GPUPS_ASSERT(m.positions.empty() || m.positions.size() == m.slots.size());
-  each_row(ex, m.slots.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    std::size_t const width = m.into.stride();
-    if (i + kRowsAhead < m.slots.size())
-      lanes.prefetch(m.into.row(m.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
-    std::int64_t* const to = m.into.row(m.slots[i]);
-    std::int64_t const* const from = m.sums.row(m.positions.empty() ? i : m.positions[i]);
-    // A sum has overflowed if its sign differs from the signs of both terms.
-    std::uint64_t const overflows = lanes.sum_words(width, [=](std::size_t j) {
-      auto const a = static_cast<std::uint64_t>(to[j]), b = static_cast<std::uint64_t>(from[j]), sum = a + b;
-      to[j] = static_cast<std::int64_t>(sum);
-      return ((sum ^ a) & (sum ^ b)) >> 63;
-    });
-    if (overflows > 0 && lanes.first()) atomic_min(m.bad_row.data(), m.slots[i]);
+}
+
+GPUPS_FN inline void add_row_of_sums(MergeSums const& m, std::size_t i, NativeLanes lanes) {
+  std::size_t const width = m.into.stride();
+  if (i + kRowsAhead < m.slots.size())
+    lanes.prefetch(m.into.row(m.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
+  std::int64_t* const to = m.into.row(m.slots[i]);
+  std::int64_t const* const from = m.sums.row(m.positions.empty() ? i : m.positions[i]);
+  // A sum has overflowed if its sign differs from the signs of both terms.
+  std::uint64_t const overflows = lanes.sum_words(width, [=](std::size_t j) {
+    auto const a = static_cast<std::uint64_t>(to[j]), b = static_cast<std::uint64_t>(from[j]), sum = a + b;
+    to[j] = static_cast<std::int64_t>(sum);
+    return ((sum ^ a) & (sum ^ b)) >> 63;
   });
+  if (overflows > 0 && lanes.first()) atomic_min(m.bad_row.data(), m.slots[i]);
+}
+
+template <Space S>
+void add_sums(Exec<S> ex, MergeSums const& m) {
+  check(m);
+  each_row(ex, m.slots.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) { add_row_of_sums(m, i, lanes); });
 }
 
 }  // namespace gpups::kernels

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/sum/merge_gradients.hpp"
 
+#include <vector>
+
 #include "kernels/base/assert.hpp"
 #include "kernels/rows/selected_rows.hpp"
 #include "kernels/runtime/launch.hpp"
+#include "kernels/runtime/segments.hpp"
 #include "kernels/sum/add_sums.hpp"
 #ifdef __CUDACC__
 #include "kernels/sum/merge_gradients_device.hpp"
@@ -36,18 +39,28 @@ void run(Exec<S> ex, MergeGradientsOfAll const& all) {
   if (!all.tables.empty()) merge_gradients(ex, all.tables);
 }
 
+struct MergeSumsOfAll {
+  std::span<MergeSums const> lists;
+};
+
 template <Space S>
-void run(Exec<S> ex, MergeSums const& m) {
-  add_sums(ex, m);
+void run(Exec<S> ex, MergeSumsOfAll const& all) {
+  for (auto const& list : all.lists) check(list);
+  SegmentList const lists(ex, std::vector<MergeSums>(all.lists.begin(), all.lists.end()),
+                          [](MergeSums const& list) { return list.slots.size(); });
+  each_row_item(ex, lists.segments(), [] GPUPS_FN(MergeSums const& list, std::size_t i, NativeLanes lanes) {
+    add_row_of_sums(list, i, lanes);
+  });
 }
 
 GPUPS_KERNEL(merge_gradients_of_all, MergeGradientsOfAll)
-GPUPS_KERNEL(merge_sums, MergeSums)
+GPUPS_KERNEL(merge_sums_of_all, MergeSumsOfAll)
 
 #ifndef __CUDACC__
 void merge_gradients(Stream& stream, std::span<MergeGradients const> tables) {
   merge_gradients_of_all(stream, {tables});
 }
+void merge_sums(Stream& stream, std::span<MergeSums const> lists) { merge_sums_of_all(stream, {lists}); }
 #endif
 
 }  // namespace gpups::kernels

@@ -55,6 +55,8 @@ struct MergeSums {
   View<std::uint32_t> bad_row;            // (1), kNoRow before: the smallest slots[i] whose sum is outside int64
   View<std::uint32_t const> positions{};  // (k) or empty
 };
-void merge_sums(Stream& stream, MergeSums const& arguments);
+// Many lists at once. REQUIRES: no two lists have the same row of the same matrix.
+void merge_sums(Stream& stream, std::span<MergeSums const> lists);
+inline void merge_sums(Stream& stream, MergeSums const& list) { merge_sums(stream, {&list, 1}); }
 
 }  // namespace gpups::kernels

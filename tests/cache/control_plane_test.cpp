@@ -20,6 +20,7 @@ struct Shape {
   int ranks;
   std::uint32_t tables;
   std::size_t keys;  // of a rank and table in a step
+  std::int64_t staleness = 0;
 };
 
 struct StepCosts {
@@ -50,6 +51,7 @@ class CostedRank {
                        .threads = 1,
                        .replica_fraction = 1,
                        .placement = PlacementPolicy::kAdaptive,
+                       .staleness = shape.staleness,
                        .key_format = KeyFormat::kPlain}),
         stream_(store_.make_stream()) {
     std::vector<Key> all;
@@ -143,6 +145,19 @@ TEST_P(ControlPlane, NothingPerKeyOnTheHost) {
   auto const few = costs_of({GetParam(), 2, 4, 8}), many_tables = costs_of({GetParam(), 2, 26, 8});
   EXPECT_EQ(few.launches, many_tables.launches);
   for (auto const& costs : {few, many_tables, costs_of({GetParam(), ranks, 4, 8}), costs_of({GetParam(), 2, 4, 256})}) {
+    EXPECT_LE(costs.waits, kWaitsMax);
+    EXPECT_LE(costs.launches, kLaunchesMax);
+  }
+}
+
+// Batches are divided into rows that are announced and rows that are read as they are: one wait more, and those in
+// which rows with leases are forgotten.
+TEST_P(ControlPlane, NothingPerKeyOnTheHostWithStaleness) {
+  constexpr std::uint64_t kWaitsMax = 11, kLaunchesMax = 190;
+  constexpr std::int64_t kStaleness = 4;
+  int const ranks = GetParam().is_host() ? 8 : 3;
+  for (auto const& costs : {costs_of({GetParam(), 2, 4, 8, kStaleness}), costs_of({GetParam(), 2, 26, 8, kStaleness}),
+                            costs_of({GetParam(), ranks, 4, 8, kStaleness})}) {
     EXPECT_LE(costs.waits, kWaitsMax);
     EXPECT_LE(costs.launches, kLaunchesMax);
   }
