@@ -16,6 +16,8 @@ LARGE_STATE = ("adagrad", "adam")
 STALENESS = {10: ({"warm-up": 22, "steps": 22}, 6.0), 100: ({"warm-up": 110, "steps": 101}, 3.6)}
 KGE_MB_MAX, KGE_SPEED_MIN = 70, 500_000
 SPEED_RUNS, RELOCATION_MS_MAX = 5, 3
+# By staleness.
+PLAN_WAITS_MAX, PLAN_LAUNCHES_MAX = {0: 7.5, 10: 9.5}, 1.25
 # AdaPM, which the goal is compared with, draws all its negatives from local rows.
 LOCAL = {"placement.initial": "graph", "model.local_negatives": .5}
 
@@ -88,6 +90,29 @@ def key_formats(bench):
             "plain / dictionary": [line["plain_share"] for line in lines]}
 
 
+def plan_counts(bench):
+    found = {}
+    for staleness in PLAN_WAITS_MAX:
+        options = ["--placement", "adaptive", "--warm-up", 60, "--staleness", staleness]
+        few, many = (bench.output([bench.program("round_counts"), "--ranks", ranks, "--tables", tables, *options])
+                     for ranks, tables in ((2, 3), (8, 26)))
+        found |= {f"waits, staleness {staleness}": [many["waits"]],
+                  f"launches, staleness {staleness}": [many["launches"]],
+                  f"launches / those of 3 tables on 2 ranks, staleness {staleness}":
+                      [many["launches"] / few["launches"]]}
+    return found
+
+
+def plan_limits():
+    limits = {}
+    for staleness, most in PLAN_WAITS_MAX.items():
+        limits |= {f"waits, staleness {staleness}": each_at_most(most),
+                   f"launches, staleness {staleness}": reported(),
+                   f"launches / those of 3 tables on 2 ranks, staleness {staleness}":
+                       each_at_most(PLAN_LAUNCHES_MAX)}
+    return limits
+
+
 def relocation(bench):
     need(mpirun)
     command = [bench.program("relocate_rows")]
@@ -123,6 +148,8 @@ GOALS = [
          process_limits()),
     Goal("keys", "plain keys cost at most a tenth of the time of a key dictionary, for 7 other ranks and 26 tables",
          key_formats, {"ns, dictionary": reported(), "ns, plain": reported(), "plain / dictionary": at_most(.1)}),
+    Goal("plan", "a step of rows that move waits for its stream a few times, and launches as many kernels for 26 "
+         "tables on 8 ranks as for 3 on 2", plan_counts, plan_limits()),
     Goal("relocation", f"10,000 rows of 256 bytes move from one process to another in {RELOCATION_MS_MAX} ms",
          relocation, {"ms": at_most(RELOCATION_MS_MAX)}),
 ]

@@ -26,7 +26,7 @@ constexpr double kExponent = 1.05;
 struct Options {
   int ranks = 8;
   std::size_t tables = 26, rows = 256;
-  std::int64_t lookahead = 4, warm_up = 10, steps = 20;
+  std::int64_t lookahead = 4, warm_up = 10, steps = 20, staleness = 0;
   double away = 0;
   std::string device = "host", placement = "static";
 };
@@ -36,7 +36,10 @@ class CountedRank {
  public:
   CountedRank(Group const& group, Options const& o)
       : o_(o),
-        store_(group, {.device = device_from(o.device), .threads = 1, .placement = placement_policy(o.placement)}),
+        store_(group, {.device = device_from(o.device),
+                       .threads = 1,
+                       .placement = placement_policy(o.placement),
+                       .staleness = o.staleness}),
         stream_(store_.make_stream()) {
     test::Random random(number(group.rank()) + 1);
     for (std::size_t t = 0; t < o.tables; ++t) {
@@ -124,6 +127,7 @@ void run(Options const& o) {
                                     {"steps", o.steps},
                                     {"away", o.away},
                                     {"placement", o.placement},
+                                    {"staleness", o.staleness},
                                     {"waits", most(&Stats::stream_waits)},
                                     {"launches", most(&Stats::launches)},
                                     {"host_copies", most(&Stats::host_copies)},
@@ -155,6 +159,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--placement", o.placement, "policy that moves rows while training: static, adaptive")
       ->capture_default_str();
+  app.add_option("--staleness", o.staleness, "see StoreOptions")->check(CLI::Range(0, 1000))->capture_default_str();
   app.add_option("--warm-up", o.warm_up, "steps that are not counted")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();

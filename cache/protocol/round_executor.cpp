@@ -287,8 +287,14 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   }
 }
 
-// The parts before on_complete() leave a state between steps: other threads and requests may then look at all rows. The
-// parts after it may begin the next round.
+// Its order:
+//   1. The batch of the step ends. Gradients of leased uses are kept, which reads its sums, and then the sums are
+//   freed.
+//   2. The next batch gets its rows: numbers for replicas and for rows that arrive, then their values and columns.
+//   3. Replicas beyond the budget are dropped. Those of the next batch are marked as used by 2.
+//   4. The home expects the plan of the step after the next one, which another thread may begin from now on.
+//   5. on_complete(): the state is one between steps, and other threads and requests may look at all rows.
+//   6. Late fetches, batches that have become readable, and the next round, which may change rows.
 void RoundExecutor::complete() {
   Clock const step = state_.round.clock() - 1;
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kTraining && state_.round.applied() == step);

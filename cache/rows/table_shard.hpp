@@ -300,7 +300,9 @@ class TableShard {
   };
   static std::vector<kernels::KeyIndex::Search> searches_of(std::span<ShardKeys const> parts);
   static void queue_repeated(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated);
-  static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step);
+  static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables,
+                                 std::span<std::uint32_t const> ages, std::span<std::size_t const> counts, Clock step);
+  static std::vector<std::uint32_t> wait_replica_ages(Stream& stream, std::span<TableShard* const> tables, Clock step);
   // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
   static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
                                std::vector<std::uint32_t> const& missing);
@@ -336,7 +338,6 @@ class TableShard {
   std::uint32_t epoch_ = 0;                       // the epoch of current marks
   double replica_fraction_;
   std::size_t replicas_ = 0, step_replicas_ = 0;  // now, and the most that a step has used
-  std::uint32_t replica_age_ = 0;                 // replicas are dropped that no step has used for so many steps
 };
 
 // The shards of all tables, by TableId.

@@ -98,56 +98,71 @@ std::size_t TableShard::pin_budget(std::size_t step_rows) const {
   return budget_of(replica_fraction_, expected_rows_, step_rows) / 2;
 }
 
-// Drops the replicas that no step has used for replica_age_ steps.
-void TableShard::wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables, Clock step) {
+// Drops the replicas that no step has used for ages[t] steps. counts: how many these are.
+void TableShard::wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables,
+                                    std::span<std::uint32_t const> ages, std::span<std::size_t const> counts,
+                                    Clock step) {
   std::vector<kernels::TakeReplicas> takes;
   std::vector<Array<std::uint32_t>> taken;
-  for (auto* const shard : tables) {
-    auto const rows = static_cast<std::uint32_t>(shard->index_.ids_end());
-    shard->uses_.reserve(stream, rows);
-    takes.push_back({.uses = shard->uses_.ref(),
-                     .rows = rows,
-                     .now = kernels::replica_word(step),
-                     .age = shard->replica_age_,
-                     .taken = taken.emplace_back(stream.device(), rows)});
-  }
-  Array<std::uint32_t> const counts(stream.device(), tables.size());
-  kernels::take_replicas(stream, takes, counts);
-  auto const count = to_host(stream, counts.view());
   std::vector<kernels::KeyIndex::Erasure> erasures;
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    tables[t]->replicas_ -= count[t];
-    erasures.push_back({&tables[t]->index_, taken[t].view().slice(0, count[t])});
+    auto& shard = *tables[t];
+    auto const rows = static_cast<std::uint32_t>(shard.index_.ids_end());
+    auto const& of_table = taken.emplace_back(stream.device(), rows);
+    takes.push_back({shard.uses_.ref(), rows, kernels::replica_word(step), ages[t], of_table});
+    erasures.push_back({&shard.index_, of_table.view().slice(0, counts[t])});
+    shard.replicas_ -= counts[t];
   }
+  Array<std::uint32_t> const counts_there(stream.device(), tables.size());
+  kernels::take_replicas(stream, takes, counts_there);
   kernels::KeyIndex::wait_erase_ids(stream, erasures);
 }
 
-// Looks at all row numbers, so it should be rare: at least a quarter of the budget is free afterwards. The age adapts
-// to the budget: it is halved while too many replicas are left, and doubled if less than half of the budget is used.
+// Returns how many replicas there are of each age; see kernels::CountReplicas.
+std::vector<std::uint32_t> TableShard::wait_replica_ages(Stream& stream, std::span<TableShard* const> tables,
+                                                         Clock step) {
+  std::vector<kernels::CountReplicas> counted;
+  for (auto* const shard : tables) {
+    auto const rows = static_cast<std::uint32_t>(shard->index_.ids_end());
+    shard->uses_.reserve(stream, rows);
+    counted.push_back({shard->uses_.ref(), rows, kernels::replica_word(step)});
+  }
+  Array<std::uint32_t> const counts(stream.device(), kernels::kReplicaAges * tables.size());
+  kernels::count_replicas(stream, counted, counts);
+  return to_host(stream, counts.view());
+}
+
+// Looks at all row numbers, so it should be rare: a quarter of the budget is free afterwards, unless later steps use
+// more. The replicas that have not been used for longest are dropped.
 void TableShard::wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step) {
   std::vector<TableShard*> over;
   for (auto const& table : tables) {
     if (table->replicas_ > table->replica_budget()) over.push_back(table.get());
   }
-  while (!over.empty()) {
-    wait_drop_replicas(stream, over, step);
-    std::erase_if(over, [](TableShard* table) {
-      std::size_t const budget = table->replica_budget();
-      if (table->replicas_ > budget / 4 * 3 && table->replica_age_ > 0) {
-        table->replica_age_ /= 2;
-        return false;
-      }
-      if (table->replicas_ < budget / 2) table->replica_age_ = 2 * table->replica_age_ + 1;
-      return true;
-    });
+  if (over.empty()) return;
+  auto const of_age = wait_replica_ages(stream, over, step);
+  std::vector<TableShard*> dropping;
+  std::vector<std::uint32_t> ages;
+  std::vector<std::size_t> counts;
+  for (std::size_t t = 0; t < over.size(); ++t) {
+    std::size_t const most = over[t]->replica_budget() / 4 * 3;
+    std::size_t age = kernels::kReplicaAges, count = 0;
+    while (age > 0 && over[t]->replicas_ - count > most) count += of_age[kernels::kReplicaAges * t + --age];
+    if (count == 0) continue;
+    dropping.push_back(over[t]);
+    ages.push_back(kernels::least_steps(age));
+    counts.push_back(count);
   }
+  if (!dropping.empty()) wait_drop_replicas(stream, dropping, ages, counts, step);
 }
 
 void TableShard::wait_drop_replicas(Stream& stream, Clock step) {
   if (replicas_ == 0) return;
   TableShard* const table = this;
-  replica_age_ = 0;
-  wait_drop_replicas(stream, {&table, 1}, step);
+  std::size_t count = 0;
+  for (auto const of_age : wait_replica_ages(stream, {&table, 1}, step)) count += of_age;
+  std::uint32_t const age = 0;
+  wait_drop_replicas(stream, {&table, 1}, {&age, 1}, {&count, 1}, step);
 }
 
 }  // namespace gpups::cache

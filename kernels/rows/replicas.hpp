@@ -38,6 +38,18 @@ struct MarkReplicas {
 void mark_replicas(Stream& stream, std::span<MarkReplicas const> lists);
 inline void mark_replicas(Stream& stream, MarkReplicas const& list) { mark_replicas(stream, {&list, 1}); }
 
+// Counts replicas by the time since their last use: counts[kReplicaAges * t + replica_age(s)] for s steps. Replicas
+// that a later step uses are not counted. counts: (tables, kReplicaAges).
+struct CountReplicas {
+  Rows<std::uint32_t> uses;
+  std::uint32_t rows;  // rows 0 .. rows - 1 are read
+  std::uint32_t now;   // the word of a replica whose last use is in the last complete step
+};
+void count_replicas(Stream& stream, std::span<CountReplicas const> tables, View<std::uint32_t> counts);
+// Ages in classes: 0, 1, 2 to 3, 4 to 7, and so on.
+inline constexpr std::size_t kReplicaAges = 31;
+constexpr std::uint32_t least_steps(std::size_t age) { return age == 0 ? 0 : std::uint32_t{1} << (age - 1); }
+
 // Lists the replicas among rows first .. last - 1 that no step after step now - age uses, ascending, and makes their
 // word that of owned rows, which free row numbers have. counts: (tables), how many there are.
 struct TakeReplicas {

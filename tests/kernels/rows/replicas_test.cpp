@@ -2,8 +2,10 @@
 // The words of replicas: which ones stay when rows are marked, and which replicas are taken.
 #include "kernels/rows/replicas.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/support/on_devices.hpp"
@@ -48,6 +50,26 @@ TEST_P(ReplicaUses, UnusedReplicasAreTakenOnce) {
   EXPECT_EQ(take(9, 0), (Ids{3})) << "row 4 is kept for step 30";
   EXPECT_EQ(take(30, 0), (Ids{4}));
   EXPECT_EQ(take(100, 0), Ids{});
+}
+
+TEST_P(ReplicaUses, ReplicasAreCountedByAge) {
+  auto const count = [&](std::int64_t now) {
+    Array<std::uint32_t> const counts(stream_.device(), 2 * kReplicaAges);
+    CountReplicas const table{.uses = uses_.ref(), .rows = 5, .now = replica_word(Clock{now})};
+    std::vector<CountReplicas> const twice{table, {uses_.ref(), 3, table.now}};
+    count_replicas(stream_, twice, counts);
+    auto const all = to_host(stream_, counts.view());
+    std::string text;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i] > 0) text += fmt::format("{}:{} ", i % kReplicaAges, all[i]) + (i < kReplicaAges ? "" : "second ");
+    }
+    return text;
+  };
+  EXPECT_EQ(count(9), "0:1 2:1 3:1 2:1 second 3:1 second ") << "0, 2 and 4 steps; row 4 is used later";
+  EXPECT_EQ(count(1'000'000), "20:4 20:2 second ");
+  for (std::size_t age = 0; age + 1 < kReplicaAges; ++age) {
+    EXPECT_LT(least_steps(age), least_steps(age + 1));
+  }
 }
 
 TEST_P(ReplicaUses, LaterUsesStay) {
