@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what the keys of a step cost at both ends, as plain keys and with key dictionaries, on one thread: sorting
-// and encoding at the reader, decoding and sorting at the homes. The keys have a Zipf distribution. Prints a line of
-// JSON with nanoseconds for a key.
+// Measures what the keys of a step cost at both ends, as plain keys and with key dictionaries: sorting at the reader,
+// encoding, and decoding at the homes. The keys have a Zipf distribution. Prints a line of JSON with nanoseconds and
+// bytes for a key.
 //   key_formats --homes 7 --tables 26 --keys 4096
 #include <fmt/format.h>
 
@@ -26,12 +26,12 @@ struct Options {
   std::size_t homes = 7, tables = 26, keys = 4096;  // entries of a table in a step
   std::uint64_t values = 10'000'000;
   std::int64_t warm_up = 20, steps = 20;
+  bool hashed = false;  // whether keys are spread over 64 bits
+  int threads = 1;
 };
 
 using Clocks = std::chrono::steady_clock;
-double ns_since(Clocks::time_point begin) {
-  return std::chrono::duration<double, std::nano>(Clocks::now() - begin).count();
-}
+double ns(Clocks::duration time) { return std::chrono::duration<double, std::nano>(time).count(); }
 
 // Returns the distinct keys of a step for each home and table, in the order of first use.
 std::vector<std::vector<Key>> keys_of_step(Options const& o, trainer::Zipf const& zipf, std::int64_t step) {
@@ -39,7 +39,10 @@ std::vector<std::vector<Key>> keys_of_step(Options const& o, trainer::Zipf const
   test::Random random(static_cast<std::uint64_t>(step) + 1);
   for (std::size_t t = 0; t < o.tables; ++t) {
     std::vector<Key> all(o.keys);
-    for (Key& key : all) key = Key{zipf(random)};
+    for (Key& key : all) {
+      key = Key{zipf(random)};
+      if (o.hashed) key = Key{kernels::hash_of(key)};
+    }
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     std::shuffle(all.begin(), all.end(), random);
@@ -61,25 +64,36 @@ class KeyLinks {
     }
   }
 
-  // Return the nanoseconds for the keys of a step.
-  double code(std::vector<std::vector<Key>> const& keys, Clock step) {
+  // Nanoseconds, and bytes of the encoded keys.
+  struct Cost {
+    double sort, encode, decode;
+    std::size_t bytes;
+  };
+  // Return the cost of the keys of a step.
+  Cost code(std::vector<std::vector<Key>> const& keys) {
     auto const begin = Clocks::now();
     sort(keys);
+    auto const sorted = Clocks::now();
     std::vector<std::vector<std::uint8_t>> wires(o_.homes);
     std::vector<cache::KeyEncoder::List> lists;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      lists.push_back({&encoders_[i], sorted_lists_[i], step, &wires[i / o_.tables]});
+      lists.push_back({&encoders_[i], sorted_lists_[i], &wires[i / o_.tables]});
     }
-    cache::KeyEncoder::wait_encode_keys(stream_, lists, step - 1);
+    cache::KeyEncoder::encode(stream_, lists);
+    auto const encoded = Clocks::now();
+    std::size_t bytes = 0;
     for (std::size_t home = 0; home < o_.homes; ++home) {
       std::string_view wire(reinterpret_cast<char const*>(wires[home].data()), wires[home].size());
+      bytes += wire.size();
+      std::vector<cache::KeyDecoder::List> of_home;
       for (std::size_t i = home * o_.tables; i < (home + 1) * o_.tables; ++i) {
-        auto decoded = decoders_[i].decode(wire, keys[i].size(), step, step - 1).keys;
-        cache::sort_keys(decoded);
+        of_home.push_back({&decoders_[i], keys[i].size()});
+      }
+      for (auto const& decoded : cache::KeyDecoder::decode(stream_, of_home, wire)) {
         checked_ += number(decoded.empty() ? Key{} : decoded.back());
       }
     }
-    return ns_since(begin);
+    return {ns(sorted - begin), ns(encoded - sorted), ns(Clocks::now() - encoded), bytes};
   }
   double send_plain(std::vector<std::vector<Key>> const& keys) {
     auto const begin = Clocks::now();
@@ -87,7 +101,7 @@ class KeyLinks {
     Array<Key> const joined(Device::host(), sorted_.size());
     kernels::concatenate_keys(stream_, sorted_lists_, joined);
     checked_ += joined.size() == 0 ? 0 : number(joined[joined.size() - 1]);
-    return ns_since(begin);
+    return ns(Clocks::now() - begin);
   }
   std::uint64_t checked() const { return checked_; }
 
@@ -112,7 +126,7 @@ class KeyLinks {
   }
 
   Options const& o_;
-  Stream stream_{Device::host(), 1};
+  Stream stream_{Device::host(), o_.threads};
   std::vector<cache::KeyEncoder> encoders_;
   std::vector<cache::KeyDecoder> decoders_;
   Array<Key> sorted_;
@@ -124,16 +138,21 @@ class KeyLinks {
 void run(Options const& o) {
   trainer::Zipf const zipf(o.values, 1.05);
   KeyLinks links(o);
-  std::vector<double> coded, plain;
+  std::vector<double> sorted, encoded, decoded, coded, plain, bytes;
   std::size_t count = 0;
   for (std::int64_t step = 1; step <= o.warm_up + o.steps; ++step) {
     auto const keys = keys_of_step(o, zipf, step);
     count = 0;
     for (auto const& list : keys) count += list.size();
-    double const of_coded = links.code(keys, Clock{step}), of_plain = links.send_plain(keys);
+    auto const cost = links.code(keys);
+    double const of_plain = links.send_plain(keys), n = static_cast<double>(count);
     if (step <= o.warm_up) continue;
-    coded.push_back(of_coded / static_cast<double>(count));
-    plain.push_back(of_plain / static_cast<double>(count));
+    sorted.push_back(cost.sort / n);
+    encoded.push_back(cost.encode / n);
+    decoded.push_back(cost.decode / n);
+    coded.push_back((cost.sort + cost.encode + cost.decode) / n);
+    plain.push_back(of_plain / n);
+    bytes.push_back(static_cast<double>(cost.bytes) / n);
   }
   auto const median = [](std::vector<double> all) {
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
@@ -142,9 +161,13 @@ void run(Options const& o) {
   nlohmann::ordered_json const line{{"homes", o.homes},
                                     {"tables", o.tables},
                                     {"keys", count},
+                                    {"sort_ns", median(sorted)},
+                                    {"encode_ns", median(encoded)},
+                                    {"decode_ns", median(decoded)},
                                     {"dictionary_ns", median(coded)},
                                     {"plain_ns", median(plain)},
                                     {"plain_share", median(plain) / median(coded)},
+                                    {"bytes", median(bytes)},
                                     {"checked", links.checked()}};
   fmt::print("{}\n", line.dump());
 }
@@ -161,6 +184,8 @@ int main(int argc, char** argv) {
   app.add_option("--values", options.values, "keys of the distribution")->check(CLI::PositiveNumber);
   app.add_option("--warm-up", options.warm_up, "steps before those that are measured")->check(CLI::Range(0, 100000));
   app.add_option("--steps", options.steps, "steps that are measured")->check(CLI::Range(1, 100000));
+  app.add_flag("--hashed", options.hashed, "spread the keys over 64 bits");
+  app.add_option("--threads", options.threads, "threads")->check(CLI::Range(1, 1024));
   CLI11_PARSE(app, argc, argv);
   gpups::bench::run(options);
 }

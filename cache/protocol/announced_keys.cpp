@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cache/wire/key_coding.hpp"
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 
@@ -73,24 +72,36 @@ void AnnouncedKeys::add_list(AnnouncedList const& announced, Intent const& inten
 
 // -- keys --
 
-// Decodes the keys of an intent, and removes them from the front of `bytes`. dictionaries: null for a late fetch.
-std::vector<PartKeys> AnnouncedKeys::decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
-                                            std::string_view& bytes) {
-  std::vector<PartKeys> parts;
-  for (auto const& part : intent.parts) {
-    KeyDecoder none(0);
-    auto& dictionary =
-        dictionaries == nullptr
-            ? none
-            : dictionaries
-                  ->try_emplace({from, part.table},
-                                state_.dictionary_capacity(part.table, state_.plain_keys.received_from[number(from)]))
-                  .first->second;
-    auto& decoded = parts.emplace_back(PartKeys{part.table, {}});
-    decoded.keys = dictionary.decode(bytes, part.keys, intent.clock, now).keys;
-    sort_keys(decoded.keys);
+// Decodes the keys of lists, which are all keys of a message. dictionaries: null for a late fetch. Returns them by list
+// and part.
+std::vector<std::vector<PartKeys>> AnnouncedKeys::decode(Rank from, std::span<Intent const> lists,
+                                                         Dictionaries* dictionaries, std::string_view bytes) {
+  std::vector<KeyDecoder::List> coded;
+  for (auto const& list : lists) {
+    for (auto const& [table, count] : list.parts) {
+      coded.push_back({dictionaries == nullptr ? nullptr : &decoder_of(*dictionaries, from, table), count});
+    }
   }
-  return parts;
+  auto keys = KeyDecoder::decode(state_.on_host, coded, bytes);
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
+  auto next = keys.begin();
+  std::vector<std::vector<PartKeys>> decoded;
+  for (auto const& list : lists) {
+    auto& parts = decoded.emplace_back();
+    for (auto const& part : list.parts) parts.push_back({part.table, std::move(*next++)});
+  }
+  return decoded;
+}
+
+std::vector<std::vector<ListKeys>> AnnouncedKeys::upload(std::vector<std::vector<PartKeys>> const& lists) {
+  std::vector<std::vector<ListKeys>> uploaded;
+  for (auto const& parts : lists) uploaded.push_back(upload_keys(state_.stream, parts));
+  return uploaded;
+}
+
+KeyDecoder& AnnouncedKeys::decoder_of(Dictionaries& dictionaries, Rank from, TableId table) {
+  bool const plain = state_.plain_keys.received_from[number(from)];
+  return dictionaries.try_emplace({from, table}, state_.dictionary_capacity(table, plain)).first->second;
 }
 
 // Receives encoded keys. Errors of `then` about the bytes become PeerErrors.
@@ -138,20 +149,13 @@ void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, std::vector<Inte
 // Receives the keys of some lists of a message, and calls `then` with them: by list and part, ascending in each.
 void AnnouncedKeys::receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
                                  std::function<void(std::vector<std::vector<ListKeys>>)> then) {
-  auto const& [from, tag, size, now] = section;
+  auto const& [from, tag, size] = section;
   if (state_.plain_keys.received_from[number(from)]) {
     return receive_plain(from, tag, std::move(lists), size, std::move(then));
   }
   receive_bytes(from, tag, size,
-                [this, sender = from, lists = std::move(lists), clock = now, &dictionaries,
-                 then = std::move(then)](std::string_view bytes) {
-                  std::vector<std::vector<ListKeys>> keys;
-                  for (auto const& list : lists) {
-                    keys.push_back(upload_keys(state_.stream, decode(sender, list, clock, &dictionaries, bytes)));
-                  }
-                  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
-                  then(std::move(keys));
-                });
+                [this, sender = from, lists = std::move(lists), &dictionaries, then = std::move(then)](
+                    std::string_view bytes) { then(upload(decode(sender, lists, &dictionaries, bytes))); });
 }
 
 // Takes the keys that a home has announced, or forwarded in all its roles.
@@ -175,7 +179,7 @@ void AnnouncedKeys::receive(Rank from, Message const& message, std::function<voi
   }
   auto const section = tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
   receive_keys(
-      {from, section, message.key_bytes, message.clock}, message.intents, decoders_,
+      {from, section, message.key_bytes}, message.intents, decoders_,
       [this, from, intents = message.intents, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
         for (std::size_t i = 0; i < intents.size(); ++i) {
           if (state_.placement.any_moved) {
@@ -197,9 +201,7 @@ void AnnouncedKeys::receive_late(Rank from, Message const& message, std::functio
   add_list({from, from, state_.me, RowRole::kReadAndUpdate, true}, intent);
   receive_bytes(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
                 [this, from, intent, then = std::move(then)](std::string_view bytes) {
-                  auto parts = decode(from, intent, intent.clock, nullptr, bytes);
-                  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
-                  then(std::move(parts));
+                  then(std::move(decode(from, {&intent, 1}, nullptr, bytes)[0]));
                 });
 }
 
@@ -231,24 +233,15 @@ void AnnouncedKeys::receive_forwards(Rank home, Message const& message, std::fun
   };
   if (!is_late) {
     auto const section = tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
-    return receive_keys({home, section, message.forward_bytes, message.clock}, std::move(lists), forward_decoders_,
-                        taken);
+    return receive_keys({home, section, message.forward_bytes}, std::move(lists), forward_decoders_, taken);
   }
-  receive_bytes(home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.forward_bytes,
-                [this, home, lists, clock = message.clock, taken](std::string_view bytes) {
-                  std::vector<std::vector<ListKeys>> keys;
-                  for (auto const& list : lists) {
-                    keys.push_back(upload_keys(state_.stream, decode(home, list, clock, nullptr, bytes)));
-                  }
-                  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
-                  taken(std::move(keys));
-                });
+  receive_bytes(
+      home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.forward_bytes,
+      [this, home, lists, taken](std::string_view bytes) { taken(upload(decode(home, lists, nullptr, bytes))); });
 }
 
 std::vector<Key> AnnouncedKeys::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
-  bool const plain = state_.plain_keys.received_from[number(reader)];
-  return decoders_.try_emplace({reader, table}, state_.dictionary_capacity(table, plain))
-      .first->second.decode_known(wire, count);
+  return decoder_of(decoders_, reader, table).decode_known(wire, count);
 }
 
 // -- steps --

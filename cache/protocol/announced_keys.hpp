@@ -38,7 +38,7 @@ class AnnouncedKeys {
   // Drops the lists of steps up to `step`, which is applied.
   void end_step(Clock step);
 
-  // Decodes keys of batches that were announced before, in any order.
+  // Decodes the keys of KeyEncoder::encode_known(). Returns them in ascending order.
   std::vector<Key> decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count);
 
  private:
@@ -52,8 +52,10 @@ class AnnouncedKeys {
   };
   void add_list(AnnouncedList const& list, Intent const& intent);
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
-  std::vector<PartKeys> decode(Rank from, Intent const& intent, Clock now, Dictionaries* dictionaries,
-                               std::string_view& bytes);
+  std::vector<std::vector<PartKeys>> decode(Rank from, std::span<Intent const> lists, Dictionaries* dictionaries,
+                                            std::string_view bytes);
+  std::vector<std::vector<ListKeys>> upload(std::vector<std::vector<PartKeys>> const& lists);
+  KeyDecoder& decoder_of(Dictionaries& dictionaries, Rank from, TableId table);
   void receive_bytes(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
   void receive_plain(Rank from, std::uint64_t tag, std::vector<Intent> intents, std::uint64_t bytes,
                      std::function<void(std::vector<std::vector<ListKeys>>)> then);
@@ -61,7 +63,6 @@ class AnnouncedKeys {
   struct KeySection {
     Rank from;
     std::uint64_t tag, bytes;
-    Clock now;  // the step of the message
   };
   void receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
                     std::function<void(std::vector<std::vector<ListKeys>>)> then);

@@ -227,11 +227,11 @@ std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {
         if (count == 0) continue;
         auto& dictionary =
             encoders_.try_emplace({owner, table}, state_.dictionary_capacity(table, false)).first->second;
-        lists.push_back({&dictionary, of_part, forward.intent.clock, to.bytes.get()});
+        lists.push_back({&dictionary, of_part, to.bytes.get()});
       }
     }
   }
-  KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.clock());
+  KeyEncoder::encode(state_.on_host, lists);
   return all;
 }
 
@@ -278,15 +278,14 @@ Route late_route(Clock clock, BatchRoute const& route) {
   return header;
 }
 
-OutgoingForwards wait_encode_late(Stream& host, HomePlanner::LatePlan const& plan, std::vector<PartKeys> const& parts) {
+OutgoingForwards encode_late(HomePlanner::LatePlan const& plan, std::vector<PartKeys> const& parts) {
   OutgoingForwards outgoing;
   auto& forward = outgoing.forwards.emplace_back(
       Forward{.reader = plan.reader, .role = RowRole::kReadAndUpdate, .intent = {plan.clock, {}}});
   for (auto const& [table, keys] : parts) {
     forward.intent.parts.push_back({table, keys.size()});
     outgoing.keys += keys.size();
-    if (keys.empty()) continue;
-    KeyEncoder(0).wait_encode_keys(host, View<Key const>(keys), plan.clock, plan.clock, *outgoing.bytes);
+    KeyEncoder(0).encode(View<Key const>(keys), *outgoing.bytes);
   }
   return outgoing;
 }

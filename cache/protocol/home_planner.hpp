@@ -106,6 +106,6 @@ class HomePlanner {
 Route late_route(Clock clock, BatchRoute const& route);
 // Encodes the keys of a late fetch that an owner gets. Late fetches do not use the key dictionary, because they are not
 // ordered with the rounds.
-OutgoingForwards wait_encode_late(Stream& host, HomePlanner::LatePlan const& plan, std::vector<PartKeys> const& keys);
+OutgoingForwards encode_late(HomePlanner::LatePlan const& plan, std::vector<PartKeys> const& keys);
 
 }  // namespace gpups::cache

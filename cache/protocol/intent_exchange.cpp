@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/intent_exchange.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -109,22 +108,19 @@ void IntentExchange::wait_encode(PreparedBatch::Impl& batch, bool is_late, std::
     }
   }
   reads.wait();
-  std::optional<KeyEncoder> none;
-  if (is_late) none.emplace(0);
   std::vector<KeyEncoder::List> lists;
   for (auto const& [home, parts] : on_host) {
     for (auto const& [table, keys] : parts) {
       if (keys.empty()) continue;
-      auto& dictionary = is_late ? *none : encoder_for(home, table);
-      lists.push_back({&dictionary, View<Key const>(keys), batch.clock, outgoing[home].bytes.get()});
+      auto* const dictionary = is_late ? nullptr : &encoder_for(home, table);
+      lists.push_back({dictionary, View<Key const>(keys), outgoing[home].bytes.get()});
     }
   }
-  KeyEncoder::wait_encode_keys(state_.on_host, lists, state_.round.next_in());
+  KeyEncoder::encode(state_.on_host, lists);
 }
 
-void IntentExchange::wait_encode_known(Rank home, TableId table, View<Key const> keys,
-                                       std::vector<std::uint8_t>& wire) {
-  encoder_for(home, table).wait_encode_known(state_.on_host, keys, wire);
+void IntentExchange::encode_known(Rank home, TableId table, View<Key const> keys, std::vector<std::uint8_t>& wire) {
+  encoder_for(home, table).encode_known(keys, wire);
 }
 
 }  // namespace gpups::cache

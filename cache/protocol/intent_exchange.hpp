@@ -31,8 +31,8 @@ class IntentExchange {
   // Takes the queued intents for a home.
   OutgoingIntents take(Rank home);
 
-  // Encodes keys of batches that were announced before, in any order.
-  void wait_encode_known(Rank home, TableId table, View<Key const> keys, std::vector<std::uint8_t>& wire);
+  // Encodes keys of batches that were announced before. keys: ascending.
+  void encode_known(Rank home, TableId table, View<Key const> keys, std::vector<std::uint8_t>& wire);
 
  private:
   // The keys of a batch for one home: of all parts together, and by part.

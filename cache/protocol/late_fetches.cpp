@@ -158,7 +158,7 @@ std::vector<Rank> LateFetches::pending_peers(Clock step) const {
 // Sends the keys of rows that are away to their owners, which answer the reader.
 void LateFetches::forward(std::uint64_t id, HomePlanner::LatePlan const& plan) {
   for (auto const& [owner, keys] : plan.forwards) {
-    auto const outgoing = wait_encode_late(state_.on_host, plan, keys);
+    auto const outgoing = encode_late(plan, keys);
     auto const forward_id = next_forward_++;
     state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
                                   .clock = plan.clock,

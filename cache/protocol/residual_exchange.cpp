@@ -54,7 +54,7 @@ FlushedList ResidualExchange::wait_queue(Rank owner, TableId table, ResidualTabl
   // The owner sorts the keys that it decodes, and adds the sums in this order.
   GPUPS_ASSERT(std::is_sorted(rows.keys.begin(), rows.keys.end()));
   auto const keys = std::make_shared<std::vector<std::uint8_t>>();
-  intents_.wait_encode_known(owner, table, View<Key const>(rows.keys), *keys);
+  intents_.encode_known(owner, table, View<Key const>(rows.keys), *keys);
   state_.messenger.count_flushed(&Traffic::gradients, keys->size() + rows.bytes->size);
   sends.push_back([=, this, sums = rows.bytes, step = state_.step()] {
     state_.messenger.send_data(state_.on_host, owner, tag(Section::kFlushedKeys, step, list), keys->data(),
@@ -107,10 +107,6 @@ std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   std::string_view bytes(reinterpret_cast<char const*>(list.keys->data()), list.keys->size());
   auto keys = announced_.decode_known(list.from, list.rows.table, bytes, list.rows.rows);
   if (!bytes.empty()) throw comm::SerializationError("more bytes than its keys need");
-  sort_keys(keys);
-  if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {
-    state_.throw_peer_error(list.from, "sent two residuals of one key");
-  }
   return keys;
 } catch (comm::SerializationError const& error) {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
@@ -181,7 +177,7 @@ std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
   for (auto const& chunk : restored_) {
     if (chunk.table == table) keys.insert(keys.end(), chunk.keys.begin(), chunk.keys.end());
   }
-  sort_keys(keys);
+  std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }

@@ -19,7 +19,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
     : state_{.me = me,
              .ranks = ranks,
              .stream = stream,
-             .on_host = stream.device().is_host() ? stream.sibling() : Stream(Device::host(), 1),
+             .on_host = stream.device().is_host() ? stream.sibling() : Stream(Device::host(), stream.threads()),
              .messenger = messenger,
              .round = round,
              .tables = tables,

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cache/protocol/round_executor.hpp"
-#include "cache/wire/key_coding.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::cache {
@@ -104,7 +103,7 @@ std::vector<Key> RoundExecutor::wait_residual_keys(TableId table) {
   auto keys = residuals_.wait_keys(table);
   auto const waiting = leased_.wait_keys(table);
   keys.insert(keys.end(), waiting.begin(), waiting.end());
-  sort_keys(keys);
+  std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }

@@ -2,176 +2,164 @@
 #include "cache/wire/key_dictionary.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <map>
 #include <utility>
 
-#include "kernels/base/assert.hpp"
+#include "kernels/base/hash.hpp"
+#include "kernels/runtime/arena.hpp"
 
 namespace gpups::cache {
+namespace {
+
+// The distance, in keys, at which entries of the table are prefetched, and then keys.
+constexpr std::size_t kKeysAhead = 16;
+
+// Bits of a hash that differ between keys of one home and one place of the table.
+std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 16); }
+
+std::size_t table_size(std::size_t keys) { return keys == 0 ? 0 : std::bit_ceil(keys + keys / 2 + 1); }
+
+// Calls code(i) for each list i: for those of one dictionary in order, and for different dictionaries in parallel.
+// keys: in all lists.
+template <class List>
+void code_lists(Stream& host, std::span<List const> lists, std::uint64_t keys,
+                kernels::FunctionRef<void(std::size_t)> code) {
+  // Waking another thread takes longer than a little work.
+  constexpr std::uint64_t kFewKeys = 4096;
+  if (keys <= kFewKeys || host.threads() == 1) {
+    for (std::size_t i = 0; i < lists.size(); ++i) code(i);
+    return;
+  }
+  std::vector<std::vector<std::size_t>> groups;
+  std::map<void const*, std::size_t> group_of;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    bool const is_new = lists[i].dictionary == nullptr || group_of.emplace(lists[i].dictionary, groups.size()).second;
+    if (is_new) groups.emplace_back();
+    groups[lists[i].dictionary == nullptr ? groups.size() - 1 : group_of[lists[i].dictionary]].push_back(i);
+  }
+  kernels::parallel_for(host, groups.size(), [&](Stream&, std::size_t g) {
+    for (std::size_t const i : groups[g]) code(i);
+  });
+}
+
+}  // namespace
 
 std::size_t KeyEncoder::bytes_for(std::size_t keys) {
-  return keys * SecondChanceSlots::kBytesEach + kernels::KeyIndex::bytes_for(keys, kGrowth);
+  return keys * RecentKeys::kBytesEach + table_size(keys) * sizeof(std::uint32_t);
 }
 
-std::vector<KeyEncoder::SplitKeys> KeyEncoder::wait_find(Stream& stream, std::span<List const> lists) {
-  std::size_t count = 0;
-  for (auto const& list : lists) count += list.keys.size();
-  std::vector<std::uint32_t> ids(count, kNoSlot);
-  std::vector<kernels::KeyIndex::Search> searches;
-  std::size_t first = 0;
-  for (auto const& list : lists) {
-    auto const of_list = View<std::uint32_t>(ids).slice(first, list.keys.size());
-    if (list.dictionary->slots_.filled() > 0) searches.push_back({&list.dictionary->index_, list.keys, of_list});
-    first += list.keys.size();
-  }
-  if (!searches.empty()) kernels::KeyIndex::find(stream, searches);
-
-  std::vector<SplitKeys> found;
-  first = 0;
-  for (auto const& list : lists) {
-    found.push_back(split(list.keys, View<std::uint32_t const>(ids).slice(first, list.keys.size())));
-    first += list.keys.size();
-  }
-  return found;
+std::size_t KeyEncoder::bytes() const {
+  return recent_.reserved() * RecentKeys::kBytesEach + table_.capacity() * sizeof(std::uint32_t);
 }
 
-// ids: of each key, the slot or kNoSlot.
-KeyEncoder::SplitKeys KeyEncoder::split(View<Key const> keys, View<std::uint32_t const> ids) {
-  SplitKeys split;
-  split.known.reserve(keys.size());
-  for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    ids[i] == kNoSlot ? split.fresh.push_back({number(keys[i]), i}) : split.known.push_back({ids[i], i});
-  }
-  return split;
-}
-
-void KeyEncoder::wait_encode_known(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const {
-  std::vector<std::uint32_t> ids(keys.size(), kNoSlot);
-  if (slots_.filled() > 0) index_.find(stream, keys, View<std::uint32_t>(ids));
-  auto [known, fresh] = split(keys, View<std::uint32_t const>(ids));
-  encode_keys(known, fresh, wire);
-}
-
-KeyList KeyEncoder::wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
-                                     std::vector<std::uint8_t>& wire) {
-  List const list{this, keys, step, &wire};
-  return std::move(wait_encode_keys(stream, {&list, 1}, now)[0]);
-}
-
-// The n-th lists of all dictionaries are encoded together, in the n-th pass. Their bytes are appended at the end, in
-// the order of the lists.
-std::vector<KeyList> KeyEncoder::wait_encode_keys(Stream& stream, std::span<List const> lists, Clock now) {
-  std::map<KeyEncoder const*, std::size_t> lists_of;
-  std::vector<std::vector<std::size_t>> passes;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    std::size_t const n = lists_of[lists[i].dictionary]++;
-    if (n == passes.size()) passes.emplace_back();
-    passes[n].push_back(i);
-  }
-  std::vector<KeyList> encoded(lists.size());
+void KeyEncoder::encode(Stream& host, std::span<List const> lists) {
+  std::uint64_t keys = 0;
+  for (auto const& list : lists) keys += list.keys.size();
   std::vector<std::vector<std::uint8_t>> bytes(lists.size());
-  for (auto const& pass : passes) {
-    std::vector<List> together;
-    for (std::size_t const i : pass) {
-      together.push_back(lists[i]);
-      together.back().wire = &bytes[i];
-    }
-    auto found = wait_find(stream, together);
-    std::vector<NewKeys> added(together.size());
-    for (std::size_t k = 0; k < pass.size(); ++k) {
-      encoded[pass[k]] = together[k].dictionary->encode(std::move(found[k]), together[k], now, added[k]);
-    }
-    wait_remember(stream, together, added);
-  }
+  code_lists(host, lists, keys, [&](std::size_t i) {
+    auto const& [dictionary, of_list, wire] = lists[i];
+    dictionary == nullptr ? KeyEncoder(0).encode(of_list, bytes[i]) : dictionary->encode(of_list, bytes[i]);
+  });
   for (std::size_t i = 0; i < lists.size(); ++i) {
     lists[i].wire->insert(lists[i].wire->end(), bytes[i].begin(), bytes[i].end());
   }
-  return encoded;
 }
 
-// Encodes a list whose keys have been searched. added: becomes the keys that get slots.
-KeyList KeyEncoder::encode(SplitKeys found, List const& list, Clock now, NewKeys& added) {
-  auto& [known, fresh] = found;
-  encode_keys(known, fresh, *list.wire);
-  KeyList encoded;
-  encoded.known = known.size();
-  encoded.slots.reserve(list.keys.size());
-  for (auto const& [slot, index] : known) encoded.slots.push_back(static_cast<std::uint32_t>(slot));
-  slots_.touch(encoded.slots, list.step);
-
-  added.slots = slots_.allocate(fresh.size(), list.step, now);
-  for (std::size_t i = 0; i < added.slots.size(); ++i) added.keys.push_back(Key{fresh[i].value});
-  auto const before = index_.keys();
-  for (std::uint32_t const slot : added.slots) {
-    if (slot >= index_.ids_end()) break;
-    encoded.replaced.push_back({slot, Key{*before.row(slot)}});
-  }
-  added.replaced = encoded.replaced.size();
-  encoded.slots.insert(encoded.slots.end(), added.slots.begin(), added.slots.end());
-  encoded.slots.resize(list.keys.size(), kNoSlot);
-  return encoded;
-}
-
-// Replaces keys in the indices. After the keys of replaced slots are erased, an index gives their numbers to new keys,
-// the highest number first, and then the next unused numbers. That is the order of SecondChanceSlots::allocate().
-void KeyEncoder::wait_remember(Stream& stream, std::span<List const> lists, std::span<NewKeys const> added) {
-  std::size_t count = 0;
-  for (auto const& of_list : added) count += of_list.keys.size();
-  if (count == 0) return;
-  std::vector<std::uint32_t> ids(count, kNoSlot);
-  std::vector<kernels::KeyIndex::Erasure> erasures;
-  std::vector<kernels::KeyIndex::Insertion> insertions;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    auto const& [keys, slots, replaced] = added[i];
-    if (keys.empty()) continue;
-    auto& index = lists[i].dictionary->index_;
-    if (replaced > 0) erasures.push_back({&index, View<std::uint32_t const>(slots).slice(0, replaced)});
-    auto const of_list = View<std::uint32_t>(ids).slice(first, keys.size());
-    insertions.push_back({&index, View<Key const>(keys), of_list, keys.size()});
-    first += keys.size();
-  }
-  kernels::KeyIndex::wait_erase_ids(stream, erasures);
-  kernels::KeyIndex::wait_insert(stream, insertions);
-  auto id = ids.begin();
-  for (auto const& [keys, slots, replaced] : added) {
-    GPUPS_ASSERT(std::equal(slots.begin(), slots.end(), id));
-    id += static_cast<std::ptrdiff_t>(slots.size());
-  }
-}
-
-std::vector<Key> KeyDecoder::keys_of(CodedKeys const& coded) const {
-  std::vector<Key> keys;
-  keys.reserve(coded.known.size() + coded.fresh.size());
-  for (std::uint32_t const slot : coded.known) keys.push_back(keys_[slot]);
-  keys.insert(keys.end(), coded.fresh.begin(), coded.fresh.end());
-  return keys;
-}
-
-std::vector<Key> KeyDecoder::decode_known(std::string_view& wire, std::uint64_t count) const {
-  return keys_of(decode_keys(wire, count, slots_.filled()));
-}
-
-KeyDecoder::DecodedList KeyDecoder::decode(std::string_view& wire, std::uint64_t count, Clock step, Clock now) {
-  auto coded = decode_keys(wire, count, slots_.filled());
-  DecodedList decoded;
-  decoded.known = coded.known.size();
-  decoded.keys = keys_of(coded);
-  slots_.touch(coded.known, step);
-  auto const allocated = slots_.allocate(coded.fresh.size(), step, now);
-  for (std::size_t i = 0; i < allocated.size(); ++i) {
-    Key const key = coded.fresh[i];
-    if (allocated[i] < keys_.size()) {
-      decoded.replaced.push_back({allocated[i], keys_[allocated[i]]});
-      keys_[allocated[i]] = key;
-    } else {
-      keys_.push_back(key);
+void KeyEncoder::encode(View<Key const> keys, std::vector<std::uint8_t>& wire) {
+  auto const far = far_keys(keys);
+  recent_.reserve(far.size());
+  if (table_size(recent_.reserved()) != table_.size()) rebuild();
+  std::vector<std::uint32_t> slots(far.size());
+  find(keys, far, [&](std::size_t f, Entry found) {
+    slots[f] = found.slot;
+    if (found.slot != kNoSlot) {
+      recent_.use(found.slot);
+    } else if (recent_.add(keys[far[f]])) {
+      table_[found.place] = found.tag | static_cast<std::uint32_t>(recent_.keys().size() - 1);
     }
+  });
+  encode_keys(keys, far, slots, wire);
+  if (recent_.end_list(far.size())) rebuild();
+}
+
+void KeyEncoder::encode_known(View<Key const> keys, std::vector<std::uint8_t>& wire) const {
+  auto const far = far_keys(keys);
+  std::vector<std::uint32_t> slots(far.size());
+  find(keys, far, [&](std::size_t f, Entry found) { slots[f] = found.slot; });
+  encode_keys(keys, far, slots, wire);
+}
+
+// Calls take(i, entry) for each of some positions, in order, with the entry of keys[positions[i]] or the one that it
+// can get. Entries are prefetched, and then keys.
+template <class Take>
+void KeyEncoder::find(View<Key const> keys, std::span<std::uint32_t const> positions, Take take) const {
+  std::size_t const n = positions.size();
+  auto const mask = static_cast<std::uint32_t>(table_.size() - 1);
+  std::array<std::uint64_t, 2 * kKeysAhead> hashes;  // of the last keys
+  for (std::size_t i = 0; i < n && table_.empty(); ++i) take(i, Entry{kNoSlot});
+  for (std::size_t i = 0; i < n + hashes.size() && !table_.empty(); ++i) {
+    auto& hash = hashes[i % hashes.size()];
+    if (i >= hashes.size()) {
+      Key const key = keys[positions[i - hashes.size()]];
+      std::uint32_t const tag = tag_of(hash) & ~mask;
+      std::uint64_t place = hash & mask;
+      std::uint32_t entry = table_[place];
+      while (entry != kNoSlot && ((entry & ~mask) != tag || recent_.keys()[entry & mask] != key)) {
+        place = (place + 1) & mask;
+        entry = table_[place];
+      }
+      take(i - hashes.size(), Entry{entry == kNoSlot ? kNoSlot : entry & mask, tag, place});
+    }
+    if (i < n) {
+      hash = kernels::hash_of(keys[positions[i]]);
+      __builtin_prefetch(&table_[hash & mask], 1);
+    }
+    if (i < kKeysAhead || i - kKeysAhead >= n) continue;
+    std::uint64_t const half_way = hashes[(i - kKeysAhead) % hashes.size()];
+    std::uint32_t const entry = table_[half_way & mask];
+    recent_.prefetch(((entry ^ tag_of(half_way)) & ~mask) == 0 ? entry & mask : 0);
   }
-  decoded.slots = std::move(coded.known);
-  decoded.slots.insert(decoded.slots.end(), allocated.begin(), allocated.end());
-  decoded.slots.resize(count, kNoSlot);
+}
+
+// Inserts all keys into a table for the number of keys for which there is memory.
+void KeyEncoder::rebuild() {
+  std::size_t const size = table_size(recent_.reserved());
+  if (size != table_.size()) table_ = std::vector<std::uint32_t>();  // frees its memory
+  table_.assign(size, kNoSlot);
+  auto const keys = recent_.keys();
+  auto const mask = static_cast<std::uint32_t>(size - 1);
+  for (std::size_t slot = 0; slot < keys.size(); ++slot) {
+    std::uint64_t const hash = kernels::hash_of(keys[slot]);
+    std::uint64_t place = hash;
+    while (table_[place & mask] != kNoSlot) ++place;
+    table_[place & mask] = (tag_of(hash) & ~mask) | static_cast<std::uint32_t>(slot);
+  }
+}
+
+std::vector<std::vector<Key>> KeyDecoder::decode(Stream& host, std::span<List const> lists, std::string_view& wire) {
+  std::uint64_t keys = 0;
+  std::vector<std::string_view> bytes;
+  for (auto const& list : lists) {
+    bytes.push_back(take_list(wire, list.count));
+    keys += list.count;
+  }
+  std::vector<std::vector<Key>> decoded(lists.size());
+  code_lists(host, lists, keys, [&](std::size_t i) {
+    auto const& [dictionary, count] = lists[i];
+    decoded[i] = dictionary == nullptr ? KeyDecoder(0).add(bytes[i], count) : dictionary->add(bytes[i], count);
+  });
   return decoded;
+}
+
+std::vector<Key> KeyDecoder::add(std::string_view list, std::uint64_t count) {
+  auto decoded = decode_keys(list, count, recent_.keys());
+  recent_.reserve(decoded.fresh.size());
+  for (std::uint32_t const slot : decoded.known) recent_.use(slot);
+  for (Key const key : decoded.fresh) recent_.add(key);
+  recent_.end_list(decoded.known.size() + decoded.fresh.size());
+  return std::move(decoded.keys);
 }
 
 }  // namespace gpups::cache

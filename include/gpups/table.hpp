@@ -154,11 +154,12 @@ struct TableOptions {
   // without a filter. Otherwise they depend on the number of ranks. If there are more mirrors than capacity_rows, they
   // also depend on the order in which owners answer late fetches (Stats::late_keys).
   RowCompression refresh_compression{};
-  // Capacity of the key dictionaries, in keys. A key in a dictionary is sent as one or two bytes instead of eight. For
-  // each other rank, a rank has one dictionary of sent keys and one of received keys; the dictionaries of all ranks
-  // share the capacity evenly. Keys that were not used recently are replaced. Uses up to 50 bytes of host memory per
-  // key, allocated as keys are added. If rows are away from their homes, homes and owners have as many dictionaries
-  // again, of the keys of these rows. 0: keys are always sent as 8 bytes.
+  // Capacity of the key dictionaries, in keys. A key in a dictionary is sent as one to three bytes instead of eight.
+  // For each other rank, a rank has one dictionary of sent keys and one of received keys; the dictionaries of all ranks
+  // share the capacity evenly. Keys that were not used recently are dropped, so memory follows the number of keys that
+  // return. Uses up to 30 bytes of host memory per key at both ends together, allocated as keys are added. If rows are
+  // away from their homes, homes and owners have as many dictionaries again, of the keys of these rows. 0: no
+  // dictionaries.
   std::size_t dictionary_keys = std::size_t{1} << 20;
 };
 

@@ -44,7 +44,7 @@ TEST(GradientBytes, KeysTakeEightBytesWithoutDictionary) {
   EXPECT_EQ(with.hash, few.hash);
   // Ranks that are threads send plain keys.
   auto const plain = gradient_bytes_per_key(2, 5, kRows, options, false, KeyFormat::kAuto);
-  EXPECT_NEAR(plain.bytes, without.bytes, 200);
+  EXPECT_NEAR(plain.bytes, without.bytes - 5.0 / 4 * kRows, 200);  // 2 bits for each key in a list
   EXPECT_EQ(with.hash, plain.hash);
 }
 
@@ -62,8 +62,8 @@ TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   EXPECT_EQ(planned(1, 1 << 20), 0U);
   EXPECT_EQ(planned(2, 0), 0U);
   EXPECT_EQ(planned(2, 100000, PlacementPolicy::kAdaptive, KeyFormat::kAuto), 0U);  // ranks that are threads
-  EXPECT_GT(planned(2, 100000), 100000U * 40);
-  EXPECT_LT(planned(2, 100000), 100000U * 70);
+  EXPECT_GT(planned(2, 100000), 100000U * 18);
+  EXPECT_LT(planned(2, 100000), 100000U * 32);
   EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // at most as many keys as the other rank has rows
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
   EXPECT_EQ(planned(4, 90000, PlacementPolicy::kAdaptive), 2 * planned(4, 90000));  // for forwards, too

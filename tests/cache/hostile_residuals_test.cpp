@@ -27,7 +27,7 @@ class HostileResiduals : public HostilePeer {
   }
   static Message late(std::uint64_t rows, std::uint64_t bytes, TableId table = TableId{0}, bool exact = false) {
     Message message = in(0);
-    message.flushed = {{table, rows, 5 + 8 * rows, bytes, exact}};
+    message.flushed = {{table, rows, cache::key_bytes_max(rows), bytes, exact}};
     return message;
   }
   // The peer sends one flushed row; `keys` encodes its key.
@@ -63,13 +63,13 @@ TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
 }
 
 TEST_F(HostileResiduals, RejectsInvalidKeys) {
-  std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
+  std::vector<std::uint8_t> const plain{0, 0, 7};
   expect_in(error_after(plain), "waited for the values of step 0");  // the list was accepted
-  expect_in(error_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
-  expect_in(error_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
+  expect_in(error_after({0, 2, 0}), "residuals with a slot that has no key yet");
+  expect_in(error_after({0, 0}), "residuals with fewer bytes than its keys need");
   expect_in(error_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");
   auto more = plain;
-  more.resize(17);
+  more.resize(7);
   expect_in(error_after(more), "residuals with more bytes than its keys need");
 }
 

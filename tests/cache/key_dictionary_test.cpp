@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key dictionaries: encoder and decoder agree on every slot, and invalid lists are rejected.
+// Key dictionaries: lists arrive as they were sent, known keys take few bytes, memory follows the keys that return, and
+// invalid lists are rejected.
 #include "cache/wire/key_dictionary.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <cstring>
 #include <random>
 #include <set>
 
@@ -18,133 +19,197 @@ using Bytes = std::vector<std::uint8_t>;
 
 std::string_view text(Bytes const& bytes) { return {reinterpret_cast<char const*>(bytes.data()), bytes.size()}; }
 
-// The encoder of a reader, the decoder of an owner, and a map with the expected key of each slot.
+// Returns the number of keys of a list that are sent as wide gaps.
+std::size_t new_keys_of(Bytes const& wire, std::size_t count) {
+  std::size_t fresh = 0;
+  for (std::size_t i = 0; i < count; ++i) fresh += (wire[1 + i / 4] >> i % 4 * 2 & 3) == 3 ? 1 : 0;
+  return fresh;
+}
+
+// The encoder of a reader and the decoder of an owner.
 struct Pair {
   explicit Pair(std::size_t capacity) : encoder(capacity), decoder(capacity) {}
 
   struct Sent {
-    KeyList at_reader;
-    KeyDecoder::DecodedList at_owner;
-    std::size_t bytes;
+    std::size_t fresh, bytes;
   };
-  Sent send(std::vector<Key> const& keys, std::int64_t step, std::int64_t now) {
+  Sent send(std::vector<Key> const& keys) {
     Bytes wire;
-    Sent sent{encoder.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
+    encoder.encode(View<Key const>(keys), wire);
     auto left = text(wire);
-    sent.at_owner = decoder.decode(left, keys.size(), Clock{step}, Clock{now});
+    EXPECT_EQ(decoder.decode(left, keys.size()), keys);
     EXPECT_TRUE(left.empty());
     EXPECT_LE(wire.size(), key_bytes_max(keys.size()));
-    check(keys, sent);
-    return sent;
+    return {new_keys_of(wire, keys.size()), wire.size()};
   }
 
-  void check(std::vector<Key> const& keys, Sent const& sent) {
-    auto const& [r, o, bytes] = sent;
-    EXPECT_EQ(r.slots, o.slots);
-    EXPECT_EQ(r.known, o.known);
-    EXPECT_EQ(r.replaced, o.replaced);
-    auto decoded = o.keys, want = keys;
-    sort_keys(decoded);
-    sort_keys(want);
-    EXPECT_EQ(decoded, want);
-    std::set<std::uint32_t> used;
-    for (auto const& [slot, key] : o.replaced) {
-      EXPECT_EQ(meaning.at(slot), key);
-      meaning.erase(slot);
-    }
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (o.slots[i] == kNoSlot) continue;
-      EXPECT_TRUE(used.insert(o.slots[i]).second);
-      EXPECT_EQ(meaning.contains(o.slots[i]), i < o.known);
-      EXPECT_EQ(meaning.try_emplace(o.slots[i], o.keys[i]).first->second, o.keys[i]);
-    }
-  }
-
-  Stream stream{Device::host(), 1};
   KeyEncoder encoder;
   KeyDecoder decoder;
-  std::map<std::uint32_t, Key> meaning;  // the key of each slot
 };
 
+// Returns ascending keys: of 0 .. of - 1, or the same spread over 64 bits.
 std::vector<Key> some_keys(std::mt19937_64& random, std::size_t most, std::uint64_t of, bool dense) {
-  std::set<std::uint64_t> keys;
-  for (std::size_t i = random() % (most + 1); i > 0; --i) keys.insert(random() % of);
-  std::vector<Key> list;
-  for (std::uint64_t const k : keys) list.push_back(Key{dense ? k : k * 0x9E3779B97F4A7C15U});
-  std::shuffle(list.begin(), list.end(), random);
-  return list;
+  std::set<Key> keys;
+  for (std::size_t i = random() % (most + 1); i > 0; --i) {
+    std::uint64_t const k = random() % of;
+    keys.insert(Key{dense ? k * (k % 3 == 0 ? 1 : 70000) : k * 0x9E3779B97F4A7C15U});
+  }
+  return {keys.begin(), keys.end()};
 }
 
-// Small dictionaries and many batches in flight: slots often change their keys, but no slot does while a batch in
-// flight uses it.
-TEST(KeyDictionary, BothEndsAgreeOnEverySlot) {
+// Returns `count` keys that are spread over 64 bits, of a sequence of distinct ones.
+std::vector<Key> spread_keys(std::uint64_t first, std::uint64_t count) {
+  std::vector<Key> keys;
+  for (std::uint64_t k = first; k < first + count; ++k) keys.push_back(Key{~k * 0x9E3779B97F4A7C15U});
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+TEST(KeyDictionary, ListsArriveAsTheyWereSent) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
-    std::size_t const capacity = random() % 60;
+    std::size_t const capacity = seed % 5 == 4 ? 100000 : random() % 60;
     Pair pair(capacity);
-    std::multimap<std::int64_t, std::pair<std::uint32_t, Key>> in_flight;  // by step: slots and their keys
-    for (std::int64_t now = 0; now < 60; ++now) {
-      std::erase_if(in_flight, [now](auto const& use) { return use.first < now; });
-      for (auto lists = random() % 3; lists > 0; --lists) {
-        auto const keys = some_keys(random, random() % 4 == 0 ? 700 : 20, seed % 3 == 0 ? 2000 : 80, seed % 2 == 0);
-        std::int64_t const step = now + 1 + static_cast<std::int64_t>(random() % 6);
-        auto const& decoded = pair.send(keys, step, now).at_owner;
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-          if (decoded.slots[i] != kNoSlot) in_flight.insert({step, {decoded.slots[i], decoded.keys[i]}});
-        }
-      }
-      for (auto const& [step, use] : in_flight) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
+    for (int i = 0; i < 60; ++i) {
+      pair.send(some_keys(random, random() % 4 == 0 ? 700 : 20, seed % 3 == 0 ? 2000 : 80, seed % 2 == 0));
+      ASSERT_LE(pair.decoder.size(), capacity);
     }
-    EXPECT_LE(pair.meaning.size(), capacity);
   }
+}
+
+TEST(KeyDictionary, ExtremeKeysArrive) {
+  Pair pair(100);
+  std::vector<Key> const keys{Key{0}, Key{1}, Key{300}, Key{70000}, Key{1ULL << 63}, Key{~1ULL}, Key{~0ULL}};
+  for (int i = 0; i < 3; ++i) pair.send(keys);
+  pair.send({Key{~0ULL}});
+  pair.send({});
 }
 
 TEST(KeyDictionary, FrequentKeysKeepTheirSlots) {
   Pair pair(100);
-  std::vector<Key> hot, cold;
-  for (std::uint64_t k = 0; k < 50; ++k) hot.push_back(Key{k << 40});
-  pair.send(hot, 1, 0);
-  std::size_t known = 0;
-  for (std::int64_t now = 1; now < 200; ++now) {
-    cold.clear();
-    for (std::uint64_t k = 0; k < 20; ++k) cold.push_back(Key{~(k + 100 * static_cast<std::uint64_t>(now))});
+  auto const hot = spread_keys(0, 50);
+  pair.send(hot);
+  for (std::uint64_t i = 1; i < 200; ++i) {
     auto keys = hot;
+    auto const cold = spread_keys(1000 * i, 20);
     keys.insert(keys.end(), cold.begin(), cold.end());
-    known += pair.send(keys, now + 1, now).at_owner.known;
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(pair.send(keys).fresh, 20U);
   }
-  EXPECT_EQ(known, 50U * 199);
 }
 
-// A list takes 5 bytes, one byte for each known key with a near neighbour, and 8 bytes for each other key.
-TEST(KeyDictionary, KnownKeysTakeOneByte) {
+// The rule of RecentKeys: memory follows the keys that return.
+TEST(KeyDictionary, KeysThatNeverReturnTakeBoundedMemory) {
+  Pair pair(std::size_t{1} << 20);
+  auto const bytes = [&] { return pair.encoder.bytes() + pair.decoder.bytes(); };
+  std::size_t most = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    EXPECT_EQ(pair.send(spread_keys(i * 300, 300)).fresh, 300U);
+    EXPECT_LE(pair.decoder.size(), 2 * (4096U + 300U));
+    most = std::max(most, bytes());
+  }
+  EXPECT_LE(most, 500000U);  // of 600,000 keys, which would take 18 MB
+
+  // A larger working set fills the dictionary, and the dictionary shrinks when most of it is not used any more.
+  for (int i = 0; i < 5; ++i) pair.send(spread_keys(1 << 24, 100000));
+  EXPECT_GE(pair.decoder.size(), 100000U);
+  for (int i = 0; i < 3000; ++i) EXPECT_EQ(pair.send(spread_keys(1 << 24, 1000)).fresh, 0U);
+  EXPECT_LE(pair.decoder.size(), 1000U);
+  EXPECT_LE(bytes(), 100000U);
+}
+
+TEST(KeyDictionary, WorkingSetsAreKnown) {
+  Pair pair(std::size_t{1} << 20);
+  std::mt19937_64 random(3);
+  auto const all = spread_keys(0, 20000);
+  std::size_t fresh = pair.send(all).fresh;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    std::vector<Key> keys = spread_keys((i + 100) << 20, 300);  // beside keys that never return
+    std::sample(all.begin(), all.end(), std::back_inserter(keys), 500, random);
+    std::sort(keys.begin(), keys.end());
+    fresh += pair.send(keys).fresh - 300;
+  }
+  EXPECT_LE(fresh, 20010U);
+  EXPECT_LE(pair.decoder.size(), 20000U + 2 * 8 * 20000U);
+
+  Pair turns(std::size_t{1} << 20);  // large lists that take turns
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(turns.send(spread_keys(i % 3 * 10000, 10000)).fresh, i < 3 ? 10000U : 0U);
+  }
+}
+
+// Besides the forms, of 2 bits: a known key takes one byte if the keys that were new with it are known too, else the
+// bytes of a slot. Other keys take their gap.
+TEST(KeyDictionary, KnownKeysTakeFewBytes) {
   Pair pair(1 << 20);
   auto const bytes_each = [&](std::vector<Key> const& keys) {
-    static std::int64_t now = 0;
-    auto const bytes = pair.send(keys, now + 1, now).bytes;
-    ++now;
-    return static_cast<double>(bytes) / static_cast<double>(keys.size());
+    return static_cast<double>(pair.send(keys).bytes) / static_cast<double>(keys.size());
   };
   std::mt19937_64 random(7);
-  std::vector<Key> spread, dense;
-  for (std::uint64_t k = 0; k < 20000; ++k) spread.push_back(Key{random()}), dense.push_back(Key{(1ULL << 50) + 3 * k});
-  EXPECT_NEAR(bytes_each(spread), 8, 0.001);
-  EXPECT_NEAR(bytes_each(spread), 1, 0.001);
-  EXPECT_NEAR(bytes_each(dense), 1, 0.001);
-  std::vector<Key> tenth;
+  std::vector<Key> dense, tenth;
+  auto const spread = spread_keys(0, 20000);
+  for (std::uint64_t k = 0; k < 20000; ++k) dense.push_back(Key{(1ULL << 50) + 3 * k});
+  EXPECT_NEAR(bytes_each(spread), 7.25, 0.001);
+  EXPECT_NEAR(bytes_each(spread), 1.25, 0.001);
+  EXPECT_NEAR(bytes_each(dense), 1.25, 0.001);
   std::sample(spread.begin(), spread.end(), std::back_inserter(tenth), 2000, random);
-  EXPECT_LT(bytes_each(tenth), 1.1);
+  EXPECT_LT(bytes_each(tenth), 1.3);
+  auto const mixed = [&] {  // of lists in which they were not neighbours
+    std::vector<Key> keys;
+    std::sample(spread.begin(), spread.end(), std::back_inserter(keys), 1000, random);
+    auto const other = spread_keys(20000, 1000);
+    keys.insert(keys.end(), other.begin(), other.end());
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  };
+  bytes_each(mixed());
+  EXPECT_LT(bytes_each(mixed()), 2.26);
 }
 
 TEST(KeyDictionary, CapacityZeroKeepsNoKeys) {
   Pair pair(0);
-  std::vector<Key> const keys{Key{5}, Key{1ULL << 60}, Key{0}, Key{~0ULL}};
+  std::vector<Key> const keys{Key{0}, Key{5}, Key{1ULL << 60}, Key{~0ULL}};
   for (int i = 0; i < 3; ++i) {
-    auto const sent = pair.send(keys, i + 1, i);
-    EXPECT_EQ(sent.at_owner.known, 0U);
-    EXPECT_EQ(sent.at_owner.keys, keys);
-    EXPECT_EQ(sent.at_owner.slots, std::vector(4, kNoSlot));
+    EXPECT_EQ(pair.send(keys).fresh, 2U);
+    EXPECT_EQ(pair.decoder.size(), 0U);
+    EXPECT_EQ(pair.encoder.bytes() + pair.decoder.bytes(), 0U);
   }
-  EXPECT_EQ(pair.send({}, 9, 8).at_owner.keys.size(), 0U);
+}
+
+// Many dictionaries, and several lists of one of them: threads do not change bytes.
+TEST(KeyDictionary, ThreadsDoNotChangeBytes) {
+  std::vector<std::vector<Bytes>> of_threads;
+  for (int const threads : {1, 3}) {
+    Stream stream(Device::host(), threads);
+    std::vector<KeyEncoder> encoders(20, KeyEncoder(3000));
+    std::vector<KeyDecoder> decoders(20, KeyDecoder(3000));
+    auto& sent = of_threads.emplace_back();
+    for (std::uint64_t step = 0; step < 8; ++step) {
+      std::vector<std::vector<Key>> keys;
+      for (std::uint64_t i = 0; i < 60; ++i) keys.push_back(spread_keys((step / 2 + i) * 1000, 40 * (i % 7)));
+      std::vector<Bytes> wires(2);
+      std::vector<KeyEncoder::List> lists;
+      std::vector<KeyDecoder::List> received;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        bool const none = i % 21 == 20;
+        lists.push_back({none ? nullptr : &encoders[i % 20], View<Key const>(keys[i]), &wires[i % 2]});
+      }
+      KeyEncoder::encode(stream, lists);
+      for (std::size_t w = 0; w < 2; ++w) {
+        std::vector<std::vector<Key>> want;
+        received.clear();
+        for (std::size_t i = w; i < keys.size(); i += 2) {
+          received.push_back({i % 21 == 20 ? nullptr : &decoders[i % 20], keys[i].size()});
+          want.push_back(keys[i]);
+        }
+        auto left = text(wires[w]);
+        EXPECT_EQ(KeyDecoder::decode(stream, received, left), want);
+        EXPECT_TRUE(left.empty());
+      }
+      sent.insert(sent.end(), wires.begin(), wires.end());
+    }
+  }
+  EXPECT_EQ(of_threads[0], of_threads[1]);
 }
 
 TEST(KeyDictionary, OrdersKeysByValue) {
@@ -157,76 +222,64 @@ TEST(KeyDictionary, OrdersKeysByValue) {
     auto const order = order_by_value(View<Key const>(keys));
     ASSERT_EQ(order.size(), count);
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(keys[order[i]], sorted[i]);
-    sort_keys(keys);
-    EXPECT_EQ(keys, sorted);
   }
 }
 
-// Lists of wait_encode_known() can be decoded at any time, and do not change slots.
+// Lists of encode_known() can be decoded at any time, and do not change slots.
 TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
   std::mt19937_64 random(5);
   Pair pair(300), same(300);
-  for (std::int64_t now = 0; now < 60; ++now) {
+  for (int i = 0; i < 60; ++i) {
     auto const named = some_keys(random, 90, 1500, false), listed = some_keys(random, 200, 1500, false);
-    EXPECT_EQ(pair.send(named, now + 1, now).at_owner.slots, same.send(named, now + 1, now).at_owner.slots);
+    auto const sent = pair.send(named), again = same.send(named);
+    EXPECT_EQ(sent.fresh, again.fresh);
+    EXPECT_EQ(sent.bytes, again.bytes);
     Bytes wire;
-    pair.encoder.wait_encode_known(pair.stream, View<Key const>(listed), wire);
+    pair.encoder.encode_known(View<Key const>(listed), wire);
     auto left = text(wire);
-    auto decoded = pair.decoder.decode_known(left, listed.size());
+    EXPECT_EQ(pair.decoder.decode_known(left, listed.size()), listed);
     EXPECT_TRUE(left.empty());
-    auto want = listed;
-    sort_keys(want);
-    sort_keys(decoded);
-    EXPECT_EQ(decoded, want);
-    std::size_t known = 0;
-    for (auto const& [slot, key] : pair.meaning) known += std::count(want.begin(), want.end(), key) > 0 ? 1 : 0;
-    std::size_t const fresh = want.size() - known;
-    EXPECT_LE(wire.size(), want.empty() ? 0 : 5 + 2 * known + 8 * fresh);
-    EXPECT_GE(wire.size(), want.empty() ? 0 : 5 + known + 8 * fresh);
   }
 }
 
 // -- invalid lists --
 
-// Returns a list: the number of known keys, the coding, and the rest.
-Bytes list(std::uint32_t known, std::uint8_t coding, Bytes const& rest) {
-  Bytes bytes(4);
-  std::memcpy(bytes.data(), &known, 4);
-  bytes.push_back(coding);
-  bytes.insert(bytes.end(), rest.begin(), rest.end());
-  return bytes;
-}
-
-void expect_rejected(Bytes const& bytes, std::uint64_t count, std::size_t slots, char const* words) {
+void expect_rejected(Bytes const& bytes, std::uint64_t count, char const* words) {
+  std::vector<Key> const dictionary{Key{9}, Key{4}};
   test::expect_error(
       [&] {
         auto wire = text(bytes);
-        decode_keys(wire, count, slots);
+        decode_keys(take_list(wire, count), count, View<Key const>(dictionary));
       },
       {words});
 }
 
 TEST(KeyDictionary, RejectsInvalidLists) {
-  Bytes const eight(8, 0);
-  expect_rejected({1, 0, 0}, 1, 9, "a truncated list of keys");
-  expect_rejected(list(0, 2, eight), 1, 9, "unknown coding");
-  expect_rejected(list(2, 0, eight), 1, 9, "more slots than keys");
-  expect_rejected(list(0, 0, eight), 2, 9, "fewer bytes than its keys need");
-  expect_rejected(list(0, 1, eight), std::uint64_t{1} << 40, 9, "fewer bytes than its keys need");
-  expect_rejected(list(0xFFFFFFFF, 0, eight), 0xFFFFFFFF, 9, "fewer bytes than its keys need");
-  expect_rejected(list(1, 0, {9}), 1, 9, "a slot that has no key yet");
-  expect_rejected(list(2, 0, {4, 4}), 2, 9, "a slot that has no key yet");
-  expect_rejected(list(1, 0, {0}), 1, 0, "a slot that has no key yet");
-  expect_rejected(list(2, 0, {4, 0x80}), 2, 9, "does not end");
-  expect_rejected(list(1, 0, Bytes(20, 0x80)), 1, 9, "does not end");
-  expect_rejected(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "exceeds the largest key");
-  expect_rejected(list(0, 1, Bytes(9, 0xFF)), 1, 9, "does not end");
-  Bytes at_the_end(10, 0xFF);
-  at_the_end[8] = at_the_end[9] = 0;
-  expect_rejected(list(0, 1, at_the_end), 2, 9, "exceeds the largest key");
+  expect_rejected({}, 1, "a truncated list of keys");
+  expect_rejected({64, 0, 0}, 1, "unknown coding");
+  expect_rejected({0, 0}, 1, "fewer bytes than its keys need");
+  expect_rejected({0, 1, 0}, 1, "fewer bytes than its keys need");                    // a gap of 2 bytes
+  expect_rejected({8, 2, 0}, 1, "fewer bytes than its keys need");                    // a slot of 2 bytes
+  expect_rejected({7, 3, 0, 0, 0, 0, 0, 0, 0}, 1, "fewer bytes than its keys need");  // a wide gap of 8 bytes
+  expect_rejected({0, 0, 1, 1, 1, 1}, 5, "fewer bytes than its keys need");
+  expect_rejected(Bytes(100, 0), std::uint64_t{1} << 40, "fewer bytes than its keys need");
+  expect_rejected(Bytes(100, 0), ~std::uint64_t{0}, "fewer bytes than its keys need");
+  expect_rejected({0, 2, 2}, 1, "a slot that has no key yet");
+  expect_rejected({8, 2, 1, 1}, 1, "a slot that has no key yet");
+  expect_rejected({24, 2, 255, 255, 255, 255}, 1, "a slot that has no key yet");
+  expect_rejected({32, 0b0110, 1, 0}, 2, "a slot that has no key yet");  // after the last slot
+  expect_rejected({0, 0b1010, 0, 1}, 2, "keys that are not ascending");
+  expect_rejected({0, 0b1010, 1, 1}, 2, "keys that are not ascending");
+  Bytes at_the_end(11, 0xFF);
+  at_the_end[0] = 7;
+  at_the_end[1] = 0b0011;
+  at_the_end[10] = 0;
+  expect_rejected(at_the_end, 2, "keys that are not ascending");
+  at_the_end[1] = 0b1011;
+  expect_rejected(at_the_end, 2, "keys that are not ascending");
 }
 
-// Any bytes are a list with at most as many keys as bytes, or an error.
+// Any bytes are an ascending list with at most as many keys as bytes, or an error.
 TEST(KeyDictionary, AnyBytesGiveListOrError) {
   std::mt19937_64 random(1);
   int lists = 0;
@@ -234,9 +287,12 @@ TEST(KeyDictionary, AnyBytesGiveListOrError) {
     Bytes bytes(random() % 40);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % 3 == 0 ? random() : random() % 4);
     auto wire = text(bytes);
+    std::vector<Key> const dictionary = spread_keys(0, random() % 300);
+    std::uint64_t const count = random() % 12;
     try {
-      auto const keys = decode_keys(wire, random() % 8, random() % 300);
-      EXPECT_LE(keys.known.size() + keys.fresh.size(), bytes.size());
+      auto const keys = decode_keys(take_list(wire, count), count, View<Key const>(dictionary)).keys;
+      EXPECT_LE(keys.size(), bytes.size());
+      EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
       ++lists;
     } catch (comm::SerializationError const&) {
     }

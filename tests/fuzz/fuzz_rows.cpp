@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as lists of keys for a dictionary, or as packed rows: they are rejected, or have at most as many keys or
 // rows as bytes.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <set>
+#include <functional>
 #include <string_view>
 
 #include "cache/wire/key_dictionary.hpp"
@@ -21,19 +22,16 @@ void decode_lists(Script& script, std::string_view bytes) {
   std::size_t const capacity = script.byte() % 9, size = bytes.size();
   cache::KeyDecoder decoder(capacity);
   try {
-    for (std::int64_t now = 0; now < 20; ++now) {
+    for (int i = 0; i < 20; ++i) {
       std::uint64_t const count = script.number();
       std::uint8_t const choice = script.byte();
       if (choice >= 192) {  // keys of flushed rows
         require(decoder.decode_known(bytes, count).size() == count && count <= size);
         continue;
       }
-      auto const list = decoder.decode(bytes, count, Clock{now + 1 + choice % 3}, Clock{now});
-      require(list.keys.size() == count && list.slots.size() == count && count <= size);
-      std::set<std::uint32_t> slots;
-      for (std::uint32_t const slot : list.slots) {
-        require(slot == cache::kNoSlot || (slot < capacity && slots.insert(slot).second));
-      }
+      auto const keys = decoder.decode(bytes, count);
+      require(keys.size() == count && count <= size && decoder.size() <= capacity);
+      require(std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()) == keys.end());
     }
   } catch (comm::SerializationError const&) {  // rejected
   }

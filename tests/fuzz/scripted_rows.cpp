@@ -19,10 +19,12 @@ using cache::tag;
 
 bool enabled(TableId table) { return options_of(table).gradient_compression.enabled(); }
 
-// Returns a list with one new key, repeated `times` times.
+// Returns a list whose first key follows again, `times` times in all, which is invalid if that is more than once.
 std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
-  std::vector<std::uint8_t> list(5 + times * sizeof key, 0);  // none of them is known
-  for (std::size_t i = 0; i < times; ++i) std::memcpy(list.data() + 5 + i * sizeof key, &key, sizeof key);
+  std::size_t const head = 1 + (times + 3) / 4;
+  std::vector<std::uint8_t> list(head + times * sizeof key, 0xFF);  // gaps that are too large, after the first one
+  list[0] = 7;                                                      // gaps have 8 bytes
+  std::memcpy(list.data() + head, &key, sizeof key);
   return list;
 }
 
@@ -79,8 +81,7 @@ std::vector<ScriptedPeer::FlushedRows> ScriptedPeer::add_flushed(Message& messag
     auto const options = options_of(table);
     std::vector<Key> keys;
     for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) keys.push_back(Key{key++});
-    encoders_.try_emplace(table, kDictionaryKeys)
-        .first->second.wait_encode_known(stream_, View<Key const>(keys), list.keys);
+    encoders_.try_emplace(table, kDictionaryKeys).first->second.encode_known(View<Key const>(keys), list.keys);
     if (script_.rarely(16)) list.keys = repeated_key(keys[0], keys.size());
     bool const exact = script_.byte() % 2 == 1;
     auto const coded = cache::RowCoder(options, options.gradient_compression, exact)
@@ -167,7 +168,7 @@ std::vector<std::uint8_t> ScriptedPeer::encode_keys(Message const& message) {
       for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{(first + i) << (first % 2 * 40)};
       cache::KeyEncoder none(0);
       auto& encoder = late ? none : encoders_.try_emplace(table, kDictionaryKeys).first->second;
-      encoder.wait_encode_keys(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
+      encoder.encode(View<Key const>(keys), bytes);
     }
   }
   return bytes;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/wire/key_coding.hpp"
+#include "cache/wire/key_dictionary.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/hash.hpp"
@@ -77,12 +77,12 @@ class HostilePeer : public testing::Test {
     message.key_bytes = key_bytes;
     return message;
   }
-  // Returns the encoding of new keys.
-  static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& keys) {
-    std::vector<cache::IndexedKey> known, fresh;
-    for (std::uint64_t const key : keys) fresh.push_back({key, 0});
+  // Returns the encoding of new keys. numbers: ascending.
+  static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& numbers) {
+    std::vector<Key> keys;
+    for (std::uint64_t const key : numbers) keys.push_back(Key{key});
     std::vector<std::uint8_t> bytes;
-    cache::encode_keys(known, fresh, bytes);
+    cache::KeyEncoder(0).encode(View<Key const>(keys), bytes);
     return bytes;
   }
   static Message late_fetch(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
