@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cache/protocol/requests/request_handler.hpp"
+#include "cache/protocol/round/round_timer.hpp"
 #include "cache/protocol/round_executor.hpp"
-#include "cache/protocol/round_timer.hpp"
 #include "cache/protocol/schema_check.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/progress/progress_engine.hpp"

@@ -8,18 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "cache/protocol/announced_keys.hpp"
-#include "cache/protocol/batch_router.hpp"
-#include "cache/protocol/gradient_exchange.hpp"
-#include "cache/protocol/home_planner.hpp"
-#include "cache/protocol/intent_exchange.hpp"
-#include "cache/protocol/late_fetches.hpp"
-#include "cache/protocol/leased_batches.hpp"
-#include "cache/protocol/move_exchange.hpp"
-#include "cache/protocol/residual_exchange.hpp"
-#include "cache/protocol/round_state.hpp"
-#include "cache/protocol/row_finder.hpp"
-#include "cache/protocol/value_exchange.hpp"
+#include "cache/protocol/exchange/gradient_exchange.hpp"
+#include "cache/protocol/exchange/late_fetches.hpp"
+#include "cache/protocol/exchange/move_exchange.hpp"
+#include "cache/protocol/exchange/residual_exchange.hpp"
+#include "cache/protocol/exchange/value_exchange.hpp"
+#include "cache/protocol/home/home_planner.hpp"
+#include "cache/protocol/owner/announced_keys.hpp"
+#include "cache/protocol/owner/row_finder.hpp"
+#include "cache/protocol/reader/batch_router.hpp"
+#include "cache/protocol/reader/intent_exchange.hpp"
+#include "cache/protocol/reader/leased_batches.hpp"
+#include "cache/protocol/round/round_state.hpp"
 
 namespace gpups::cache {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round's control flow, without any data.
-#include "cache/protocol/round.hpp"
+#include "cache/protocol/round/round.hpp"
 
 #include <gtest/gtest.h>
 

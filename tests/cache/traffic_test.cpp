@@ -7,7 +7,7 @@
 #include <chrono>
 #include <vector>
 
-#include "cache/protocol/round_timer.hpp"
+#include "cache/protocol/round/round_timer.hpp"
 #include "comm/progress/traffic_counters.hpp"
 #include "gpups/gpups.hpp"
 #include "trainer/accounts/metrics.hpp"

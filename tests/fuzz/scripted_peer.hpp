@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/protocol/row_bodies.hpp"
+#include "cache/protocol/round/row_bodies.hpp"
 #include "cache/wire/key_dictionary.hpp"
 #include "cache/wire/received_sums.hpp"
 #include "comm/collectives/collective_header.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <deque>
 
-#include "cache/protocol/value_exchange.hpp"
+#include "cache/protocol/exchange/value_exchange.hpp"
 #include "cache/wire/gradient_section.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 

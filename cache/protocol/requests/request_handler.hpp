@@ -14,7 +14,7 @@
 #include "cache/protocol/requests/gathers.hpp"
 #include "cache/protocol/requests/row_claims.hpp"
 #include "cache/protocol/requests/row_request.hpp"
-#include "cache/protocol/round.hpp"
+#include "cache/protocol/round/round.hpp"
 #include "cache/rows/table_shard.hpp"
 #include "cache/wire/store_messenger.hpp"
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/exchange/late_fetches.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+
+namespace gpups::cache {
+
+void LateFetches::run_or_keep(std::function<bool()> task) {
+  if (!task()) waiting_.push_back(std::move(task));
+}
+
+void LateFetches::wait_continue() {
+  for (auto& task : std::exchange(waiting_, {})) run_or_keep(std::move(task));
+}
+
+// -- requests of this rank --
+
+void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own) {
+  GPUPS_ASSERT(!pending.sent && pending.fetches == 0);
+  pending.sent = pending.is_late = true;
+  Clock const clock = pending.batch->clock;
+  ++pending.fetches;  // until try_read() has read the routes
+  unread_.insert(clock);
+  for (auto const& [home, outgoing] : intents_.wait_encode_late(*pending.batch)) {
+    auto const id = next_fetch_++;
+    fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
+    ++pending.fetches;
+    keys_ += outgoing.keys;
+    state_.messenger.send(home, {.kind = MessageKind::kLateFetch,
+                                 .clock = clock,
+                                 .id = id,
+                                 .intents = outgoing.intents,
+                                 .key_bytes = outgoing.key_bytes()});
+    send_keys(state_, home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
+  }
+  if (state_.placement.any_moved) {
+    unplanned_.insert(clock);
+    run_or_keep([this, clock, own] {
+      if (!planner_.is_planned(clock)) return false;
+      wait_plan_own(clock, own);
+      return true;
+    });
+  }
+  run_or_keep([this, clock] { return try_read(clock); });
+}
+
+// Requests the rows of this home that are away.
+void LateFetches::wait_plan_own(Clock clock, std::vector<PartKeys> const& own) {
+  unplanned_.erase(clock);
+  auto const plan = planner_.wait_plan_late(state_.me, clock, own);
+  if (!plan.route) return;
+  auto& pending = state_.batches.at(clock);
+  GPUPS_ASSERT(!pending.routed && pending.fetches > 0);  // try_read() waits for the plan of this home
+  pending.routes[state_.me] = *plan.route;
+  auto const id = next_fetch_++;
+  auto& fetch = fetches_[id] = {.clock = clock, .home = state_.me, .routed = true};
+  wait_expect_owners(fetch, pending);
+  ++pending.fetches;
+  for (auto const& [owner, parts] : plan.forwards) {
+    for (auto const& part : parts) keys_ += part.keys.size();
+  }
+  forward(id, plan);
+}
+
+// Adds the other owners of a fetch to the ranks that must answer.
+void LateFetches::wait_expect_owners(Fetch& fetch, PendingBatch const& pending) {
+  auto const route = pending.routes.find(fetch.home);
+  if (route == pending.routes.end()) return;
+  std::uint32_t const bytes = rank_bytes(state_.ranks);
+  for (auto const& part : route->second.parts) {
+    if (part.before.empty()) continue;
+    auto const owners = to_host(state_.stream, part.before);
+    for (std::size_t i = 0; i < owners.size() / bytes; ++i) {
+      Rank const owner{kernels::read_rank(owners.data(), i, bytes)};
+      if (number(owner) >= static_cast<std::uint32_t>(state_.ranks)) {
+        state_.throw_peer_error(fetch.home, "sent a route to a rank that does not exist");
+      }
+      if (owner != fetch.home && owner != state_.me) fetch.unanswered.insert(owner);
+    }
+  }
+}
+
+void LateFetches::on_answer(Rank from, Message const& message) {
+  auto const found = fetches_.find(message.id);
+  bool const from_home = found != fetches_.end() && from == found->second.home;
+  if (found == fetches_.end() || message.clock != found->second.clock || (from_home && found->second.routed) ||
+      (found->second.routed && !found->second.unanswered.contains(from)) || (!from_home && !message.routes.empty()) ||
+      message.routes.size() > 1) {
+    state_.throw_peer_error(from, "answered a late fetch that was not requested");
+  }
+  if (!found->second.answered.insert(from).second) state_.throw_peer_error(from, "answered a late fetch twice");
+  answers_[message.clock].push_back({from, message.id, message.sent});
+  if (!from_home) return run_or_keep([this, clock = message.clock] { return try_read(clock); });
+  router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
+    auto& fetch = fetches_.at(id);
+    fetch.routed = true;
+    wait_expect_owners(fetch, state_.batches.at(fetch.clock));
+    run_or_keep([this, clock = fetch.clock] { return try_read(clock); });
+  });
+}
+
+// Reads the answers for a batch, if all of its homes have sent their routes. If rows move, those of this rank are known
+// when the step before is complete. Returns false if it must be called again later, other than for an answer.
+bool LateFetches::try_read(Clock clock) {
+  auto const place = state_.batches.find(clock);
+  if (place == state_.batches.end()) return true;
+  auto& pending = place->second;
+  if (unplanned_.contains(clock) || (state_.rows_move() && state_.round.clock() < clock)) return false;
+  if (std::any_of(fetches_.begin(), fetches_.end(),
+                  [=](auto const& fetch) { return fetch.second.clock == clock && !fetch.second.routed; })) {
+    return true;
+  }
+  if (!pending.routed) router_.wait_route(pending);
+  for (auto const& answer : std::exchange(answers_[clock], {})) read(answer);
+  answers_.erase(clock);
+  if (unread_.erase(clock) > 0) finish_one(clock);
+  return true;
+}
+
+// Ends one of the fetches that a batch waits for.
+void LateFetches::finish_one(Clock clock) {
+  auto& pending = state_.batches.at(clock);
+  GPUPS_ASSERT(pending.routed && pending.fetches > 0);
+  if (--pending.fetches > 0) return;
+  values_.wait_decode(pending);
+  arrived_(clock);
+}
+
+void LateFetches::read(Answer const& answer) {
+  auto& fetch = fetches_.at(answer.id);
+  if (!fetch.unanswered.contains(answer.from)) {
+    state_.throw_peer_error(answer.from, "answered a late fetch that was not requested");
+  }
+  values_.receive(answer.from, state_.batches.at(fetch.clock), tag(Section::kLateFetchValues, answer.id, 0), fetch.home,
+                  answer.sent, [this, from = answer.from, id = answer.id] {
+                    auto const place = fetches_.find(id);
+                    place->second.unanswered.erase(from);
+                    if (!place->second.unanswered.empty()) return;
+                    Clock const clock = place->second.clock;
+                    fetches_.erase(place);
+                    finish_one(clock);
+                  });
+}
+
+std::vector<Rank> LateFetches::pending_peers(Clock step) const {
+  std::set<Rank> ranks;
+  for (auto const& [id, fetch] : fetches_) {
+    if (fetch.clock == step) ranks.insert(fetch.unanswered.begin(), fetch.unanswered.end());
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+// -- requests of other ranks --
+
+// Sends the keys of rows that are away to their owners, which answer the reader.
+void LateFetches::forward(std::uint64_t id, HomePlanner::LatePlan const& plan) {
+  for (auto const& [owner, keys] : plan.forwards) {
+    auto const outgoing = encode_late(plan, keys);
+    auto const forward_id = next_forward_++;
+    state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
+                                  .clock = plan.clock,
+                                  .id = id,
+                                  .forward_id = forward_id,
+                                  .forwards = outgoing.forwards,
+                                  .forward_bytes = outgoing.key_bytes()});
+    send_keys(state_, owner, outgoing, tag(Section::kLateForwardKeys, forward_id, 0), &Traffic::late_fetches);
+  }
+}
+
+void LateFetches::on_request(Rank from, Message const& message) {
+  if (message.intents.size() != 1 || message.intents[0].clock != message.clock) {
+    state_.throw_peer_error(from, "sent a late fetch without its keys");
+  }
+  announced_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
+    run_or_keep([this, from, id = message.id, clock = message.clock, keys] {
+      if (!planner_.is_planned(clock)) return false;
+      auto const plan = planner_.wait_plan_late(from, clock, keys);
+      announced_.take_planned(from, clock, {upload_keys(state_.stream, plan.own)});
+      forward(id, plan);
+      OutgoingRoutes routes;
+      if (plan.route) routes = {{late_route(clock, *plan.route)}, {*plan.route}};
+      answer_in_time({.of = {from, clock},
+                      .home = state_.me,
+                      .answer = {.kind = MessageKind::kLateFetchReply, .clock = clock, .id = id}},
+                     routes);
+      return true;
+    });
+  });
+}
+
+void LateFetches::on_forward(Rank home, Message const& message) {
+  if (message.forwards.size() != 1 || message.forwards[0].intent.clock != message.clock) {
+    state_.throw_peer_error(home, "forwarded a late fetch without its keys");
+  }
+  announced_.receive_forwards(home, message, [this, home, message] {
+    answer_in_time({.of = {message.forwards[0].reader, message.clock},
+                    .home = home,
+                    .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
+                   {});
+  });
+}
+
+// Answers a request, now or when the step before it is applied or, if rows move, complete.
+void LateFetches::answer_in_time(LateRequest const& request, OutgoingRoutes const& routes) {
+  run_or_keep([this, request, routes] {
+    Clock const step = request.of.second;
+    if (state_.rows_move() ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
+    wait_answer(request, routes);
+    return true;
+  });
+}
+
+void LateFetches::wait_answer(LateRequest const& request, OutgoingRoutes const& routes) {
+  auto const& [reader, step] = request.of;
+  auto answer = request.answer;
+  answer.routes = routes.routes;
+  answer.route_bytes = routes.bytes();
+  GPUPS_ASSERT(state_.reader_batches.at(request.of).homes.at(request.home).keys_received);
+  auto const parts = finder_.wait_find_late(request.of, request.home);
+  values_.wait_send_late(request.of, parts, answer);
+  send_routes(state_, reader, routes, tag(Section::kLateRoutes, answer.id, 0), &Traffic::late_fetches);
+}
+
+void LateFetches::on_message(Rank from, Message const& message) {
+  if (from == state_.me) state_.throw_peer_error(from, "sent a message to itself");
+  switch (message.kind) {
+    case MessageKind::kLateFetch:
+      return on_request(from, message);
+    case MessageKind::kLateForward:
+      return on_forward(from, message);
+    default:
+      return on_answer(from, message);
+  }
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The residuals of this rank's gradients: keeps them, sends flushed ones to the owners, receives those of other ranks,
+// and saves and loads them with checkpoints.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "cache/feedback/gradient_residuals.hpp"
+#include "cache/protocol/owner/announced_keys.hpp"
+#include "cache/protocol/reader/intent_exchange.hpp"
+#include "cache/protocol/round/round_state.hpp"
+
+namespace gpups::cache {
+
+// Memory for decoded flushed or restored residuals. `counts` is zero: residuals are no occurrences.
+struct FlushedSums {
+  Array<std::uint32_t> ids;
+  Matrix<std::int64_t> sums;
+  Array<std::int64_t> counts;
+};
+
+// For the thread that makes progress. Functions with `wait` in their names block until the stream is done. Throws
+// PeerError for invalid residuals of peers.
+class ResidualExchange {
+ public:
+  // Both references must outlive this object.
+  ResidualExchange(RoundState& state, IntentExchange& intents, AnnouncedKeys& announced)
+      : state_(state), intents_(intents), announced_(announced) {}
+
+  // Returns the residuals of gradients for rows of `owner`. REQUIRES: the table has gradient compression.
+  ResidualTable& of(Rank owner, TableId table) {
+    return residuals_.of(owner, table, state_.stream.device(), state_.table(table).options());
+  }
+  // Makes the step whose round begins send all residuals.
+  void send_all() { residuals_.send_all(); }
+
+  // Encodes the residuals that this step sends to an owner. Returns the lists for the header; the functions that are
+  // added to `sends` send their data, after the header.
+  std::vector<FlushedList> wait_send(Rank owner, std::vector<std::function<void()>>& sends);
+  // Throws PeerError for impossible sizes, and for residuals of a table without gradient compression that were not
+  // restored.
+  void check(Rank from, std::vector<FlushedList> const& lists) const;
+  // Receives lists. Calls `taken` twice for each.
+  void receive(Rank from, std::vector<FlushedList> const& lists, std::function<void()> const& taken);
+
+  // Begins to apply the step, before its residuals are decoded.
+  void wait_begin_apply(bool rejected);
+  // Adds the received and the restored residuals of a table to `lists`. room: has their memory.
+  void wait_append(TableId table, std::vector<RowSums>& lists, std::deque<FlushedSums>& room);
+  // Returns the number by which residuals are divided if the step that is applied has no samples: the samples of the
+  // last step that had some.
+  std::size_t samples() const { return samples_; }
+  // Ends the step.
+  void end_apply(bool rejected);
+  // Returns true if the applied step flushed residuals. Then all changed values are sent, ignoring the filter.
+  bool resends_all_values() const { return resends_all_values_; }
+
+  // Returns the keys of all residuals of a table, ascending. Call it between steps.
+  std::vector<Key> wait_keys(TableId table) const;
+  // Drops the residuals of deleted rows. keys: distinct. Call it between steps.
+  void wait_drop(TableId table, View<Key const> keys);
+  // Keeps the residuals of rows that move to rank `to`: those of this rank, if it is the new owner, are added by the
+  // next applied step. Call it between steps.
+  void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
+  // Returns true if a rank may have residuals of the table that were restored, and that no step has added. Equal on all
+  // ranks.
+  bool has_restored(TableId table) const { return restored_tables_.contains(table); }
+  // Fills in this rank's file of a checkpoint, but for its mirrors. Call it between steps.
+  void wait_save(ResidualFile& file) const;
+  // Loads this rank's share of one rank's file; see RoundExecutor::wait_load_residuals().
+  void wait_load(ResidualFile const& file, OwnsRow const& owns);
+
+ private:
+  // Flushed residuals of rows of this shard, from one rank.
+  struct ReceivedFlush {
+    Rank from;
+    FlushedList rows;
+    std::shared_ptr<Array<std::uint8_t>> keys;   // encoded keys, on the host
+    std::shared_ptr<Array<std::uint8_t>> bytes;  // encoded sums, on the stream's device
+  };
+  FlushedList wait_queue(Rank owner, TableId table, ResidualTable::FlushedRows const& rows, std::size_t list,
+                         std::vector<std::function<void()>>& sends);
+  RowSums wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room);
+  RowSums wait_read_restored(ResidualChunk const& chunk, FlushedSums& room);
+  std::vector<Key> keys_of(ReceivedFlush const& list);
+  RowSums wait_decode(ReceivedFlush const& list, FlushedSums& room);
+
+  RoundState& state_;
+  IntentExchange& intents_;
+  AnnouncedKeys& announced_;
+  GradientResiduals residuals_;
+  std::vector<ReceivedFlush> flushed_;  // flushed residuals of this step, from all ranks
+  // Residuals that the next applied step adds exactly, if this rank owns the rows, or sends to their owner.
+  // ResidualChunk::peer is the owner.
+  std::vector<ResidualChunk> restored_;
+  std::set<TableId> restored_tables_;
+  std::size_t samples_ = 0;  // over all ranks, in the last step with samples
+  bool resends_all_values_ = false;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/protocol/owner/announced_keys.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "comm/base/serialization.hpp"
+#include "kernels/base/check.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Returns whether the plain keys of lists have these bytes.
+bool have_bytes(std::vector<Intent> const& lists, std::uint64_t bytes) {
+  std::uint64_t left = bytes / sizeof(Key);
+  for (auto const& list : lists) {
+    for (auto const& part : list.parts) {
+      if (part.keys > left) return false;
+      left -= part.keys;
+    }
+  }
+  return left == 0 && bytes % sizeof(Key) == 0;
+}
+
+}  // namespace
+
+// -- headers --
+
+void AnnouncedKeys::check_clock(Rank from, Clock clock, Clock first, Clock last) const {
+  if (clock >= first && clock <= last) return;
+  state_.throw_peer_error(
+      from, fmt::format("announced a batch of step {} at step {}", number(clock), number(state_.round.clock())));
+}
+
+// Adds a list without its keys. Throws PeerError if it is invalid.
+void AnnouncedKeys::add_list(AnnouncedList const& announced, Intent const& intent) {
+  auto const& [sender, reader, home, role, is_late] = announced;
+  if (number(reader) >= static_cast<std::uint32_t>(state_.ranks) || reader == state_.me) {
+    state_.throw_peer_error(sender, "announced a batch to itself");
+  }
+  auto const ahead = parts_ahead_.find(sender);
+  if ((ahead == parts_ahead_.end() ? 0 : ahead->second) + intent.parts.size() > kPartsAheadMax) {
+    state_.throw_peer_error(sender, fmt::format("announced more than {} parts of batches ahead", kPartsAheadMax));
+  }
+  for (auto const& part : intent.parts) {
+    if (number(part.table) >= state_.tables.size()) {
+      state_.throw_peer_error(sender, "announced keys of a table that does not exist");
+    }
+  }
+  auto& batch = state_.reader_batches[{reader, intent.clock}];
+  auto const known = batch.homes.find(home);
+  if (known != batch.homes.end() && (known->second.announced.contains(role) || known->second.keys_received)) {
+    state_.throw_peer_error(sender, "announced a batch twice");
+  }
+  auto const has_same_parts = [&](HomeList const& list) {
+    return std::equal(list.tables.begin(), list.tables.end(), intent.parts.begin(), intent.parts.end(),
+                      [](TableId table, IntentPart const& part) { return table == part.table; });
+  };
+  if (!batch.homes.empty() &&
+      (batch.is_late != is_late || !batch.updates.empty() || !has_same_parts(batch.homes.begin()->second))) {
+    state_.throw_peer_error(sender, "announced a batch with other parts than another rank");
+  }
+  batch.is_late = is_late;
+  auto& list = batch.homes[home];
+  list.announced.insert(role);
+  if (list.tables.empty()) {
+    for (auto const& part : intent.parts) list.tables.push_back(part.table);
+  }
+  parts_ahead_[sender] += intent.parts.size();
+}
+
+// -- keys --
+
+// Decodes the keys of lists, which are all keys of a message. dictionaries: null for a late fetch. Returns them by list
+// and part.
+std::vector<std::vector<PartKeys>> AnnouncedKeys::decode(Rank from, std::span<Intent const> lists,
+                                                         Dictionaries* dictionaries, std::string_view bytes) {
+  std::vector<KeyDecoder::List> coded;
+  for (auto const& list : lists) {
+    for (auto const& [table, count] : list.parts) {
+      coded.push_back({dictionaries == nullptr ? nullptr : &decoder_of(*dictionaries, from, table), count});
+    }
+  }
+  auto keys = KeyDecoder::decode(state_.on_host, coded, bytes);
+  if (!bytes.empty()) throw comm::SerializationError("more bytes than the keys of its batches need");
+  auto next = keys.begin();
+  std::vector<std::vector<PartKeys>> decoded;
+  for (auto const& list : lists) {
+    auto& parts = decoded.emplace_back();
+    for (auto const& part : list.parts) parts.push_back({part.table, std::move(*next++)});
+  }
+  return decoded;
+}
+
+std::vector<std::vector<ListKeys>> AnnouncedKeys::upload(std::vector<std::vector<PartKeys>> const& lists) {
+  std::vector<std::vector<ListKeys>> uploaded;
+  for (auto const& parts : lists) uploaded.push_back(upload_keys(state_.stream, parts));
+  return uploaded;
+}
+
+KeyDecoder& AnnouncedKeys::decoder_of(Dictionaries& dictionaries, Rank from, TableId table) {
+  bool const plain = state_.plain_keys.received_from[number(from)];
+  return dictionaries.try_emplace({from, table}, state_.dictionary_capacity(table, plain)).first->second;
+}
+
+// Receives encoded keys. Errors of `then` about the bytes become PeerErrors.
+void AnnouncedKeys::receive_bytes(Rank from, std::uint64_t tag, std::uint64_t size,
+                                  std::function<void(std::string_view)> then) {
+  auto const bytes = std::make_shared<Array<std::uint8_t>>();
+  auto const allocate = [bytes, size] {
+    *bytes = Array<std::uint8_t>(Device::host(), size);
+    return bytes->data();
+  };
+  state_.messenger.receive_data(state_.on_host, from, tag, size, allocate, [this, from, bytes, then = std::move(then)] {
+    try {
+      then({reinterpret_cast<char const*>(bytes->data()), bytes->size()});
+    } catch (comm::SerializationError const& error) {
+      state_.throw_peer_error(from, fmt::format("announced {}", error.what()));
+    }
+  });
+}
+
+void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, std::vector<Intent> lists, std::uint64_t bytes,
+                                  std::function<void(std::vector<std::vector<ListKeys>>)> then) {
+  if (!have_bytes(lists, bytes)) {
+    state_.throw_peer_error(from, "announced keys of another size than their number needs");
+  }
+  auto const memory = std::make_shared<Array<Key>>();
+  auto const allocate = [memory, device = state_.stream.device(), keys = bytes / sizeof(Key)] {
+    *memory = Array<Key>(device, keys);
+    return memory->data();
+  };
+  state_.messenger.receive_data(state_.stream, from, tag, bytes, allocate,
+                                [lists = std::move(lists), memory, then = std::move(then)] {
+                                  std::vector<std::vector<ListKeys>> keys;
+                                  std::size_t first = 0;
+                                  for (auto const& list : lists) {
+                                    auto& parts = keys.emplace_back();
+                                    for (auto const& [table, count] : list.parts) {
+                                      parts.push_back({table, memory->view().slice(first, count), memory});
+                                      first += count;
+                                    }
+                                  }
+                                  then(std::move(keys));
+                                });
+}
+
+// Receives the keys of some lists of a message, and calls `then` with them: by list and part, ascending in each.
+void AnnouncedKeys::receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
+                                 std::function<void(std::vector<std::vector<ListKeys>>)> then) {
+  auto const& [from, tag, size] = section;
+  if (state_.plain_keys.received_from[number(from)]) {
+    return receive_plain(from, tag, std::move(lists), size, std::move(then));
+  }
+  receive_bytes(from, tag, size,
+                [this, sender = from, lists = std::move(lists), &dictionaries, then = std::move(then)](
+                    std::string_view bytes) { then(upload(decode(sender, lists, &dictionaries, bytes))); });
+}
+
+// Takes the keys that a home has announced, or forwarded in all its roles.
+void AnnouncedKeys::take(ReaderBatchId const& of, Rank home, KeysByRole keys) {
+  auto& list = state_.reader_batches.at(of).homes.at(home);
+  // add_list() has made the list, with as many parts.
+  GPUPS_ASSERT(!list.announced.empty() && !list.keys_received);
+  for ([[maybe_unused]] auto const& parts : keys) GPUPS_ASSERT(parts.empty() || parts.size() == list.tables.size());
+  list.keys = std::move(keys);
+  list.keys_received = true;
+}
+
+// -- messages --
+
+// Intents arrive with the round of an earlier step, and forwards with the round before their step.
+void AnnouncedKeys::receive(Rank from, Message const& message, std::function<void()> then) {
+  Clock const first = state_.round.clock() + (state_.placement.any_moved ? 2 : 1);
+  for (auto const& intent : message.intents) {
+    check_clock(from, intent.clock, first, state_.round.clock() + kStepsAheadMax);
+    add_list({from, from, state_.me, RowRole::kReadAndUpdate, false}, intent);
+  }
+  auto const section = tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
+  receive_keys(
+      {from, section, message.key_bytes}, message.intents, decoders_,
+      [this, from, intents = message.intents, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
+        for (std::size_t i = 0; i < intents.size(); ++i) {
+          if (state_.placement.any_moved) {
+            planner_.announce(from, intents[i].clock, std::move(keys[i]));
+          } else {
+            take({from, intents[i].clock}, state_.me, {std::move(keys[i])});
+          }
+        }
+        then();
+      });
+}
+
+// The intent of a late fetch is for the step that its reader trains or ends, or the one after it. These are at most two
+// or three steps after the step that is applied here.
+void AnnouncedKeys::receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then) {
+  auto const& intent = message.intents[0];
+  Clock const applied = state_.round.applied();
+  check_clock(from, intent.clock, applied + 1, applied + (state_.placement.any_moved ? 3 : 2));
+  add_list({from, from, state_.me, RowRole::kReadAndUpdate, true}, intent);
+  receive_bytes(from, tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes,
+                [this, from, intent, then = std::move(then)](std::string_view bytes) {
+                  then(std::move(decode(from, {&intent, 1}, nullptr, bytes)[0]));
+                });
+}
+
+void AnnouncedKeys::receive_forwards(Rank home, Message const& message, std::function<void()> then) {
+  bool const is_late = message.kind == MessageKind::kLateForward;
+  std::vector<Intent> lists;
+  for (auto const& [reader, role, intent] : message.forwards) {
+    Clock const now = is_late ? state_.round.applied() : state_.round.clock();
+    check_clock(home, intent.clock, now + 1, now + (is_late ? 3 : 1));
+    if (is_late && role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
+    bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
+      return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
+    });
+    if (role != RowRole::kReadAndUpdate && !(state_.rows_move() && may_move)) {
+      state_.throw_peer_error(home, "moves rows of a table whose rows do not move");
+    }
+    add_list({home, reader, home, role, is_late}, intent);
+    lists.push_back(intent);
+  }
+  auto const taken = [this, home, forwards = message.forwards,
+                      then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
+    std::map<ReaderBatchId, KeysByRole> by_batch;
+    for (std::size_t i = 0; i < forwards.size(); ++i) {
+      auto const& [reader, role, intent] = forwards[i];
+      by_batch[{reader, intent.clock}][static_cast<std::size_t>(role)] = std::move(keys[i]);
+    }
+    for (auto& [id, roles] : by_batch) take(id, home, std::move(roles));
+    then();
+  };
+  if (!is_late) {
+    auto const section = tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
+    return receive_keys({home, section, message.forward_bytes}, std::move(lists), forward_decoders_, taken);
+  }
+  receive_bytes(
+      home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.forward_bytes,
+      [this, home, lists, taken](std::string_view bytes) { taken(upload(decode(home, lists, nullptr, bytes))); });
+}
+
+std::vector<Key> AnnouncedKeys::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {
+  return decoder_of(decoders_, reader, table).decode_known(wire, count);
+}
+
+// -- steps --
+
+void AnnouncedKeys::require_keys(Clock step) const {
+  for (auto const& [id, batch] : state_.reader_batches) {
+    for (auto const& [home, list] : batch.homes) {
+      if (id.second <= step && !list.keys_received) {
+        state_.throw_peer_error(home == state_.me ? id.first : home, "announced a batch for a step that it had ended");
+      }
+    }
+  }
+}
+
+void AnnouncedKeys::end_step(Clock step) {
+  GPUPS_ASSERT(step == state_.round.applied());
+  for (auto const& [id, batch] : state_.reader_batches) {
+    if (id.second > step) continue;
+    for (auto const& [home, list] : batch.homes) {
+      auto& ahead = parts_ahead_[home == state_.me ? id.first : home];
+      std::size_t const parts = list.tables.size() * list.announced.size();
+      GPUPS_ASSERT(ahead >= parts);  // add_list() has counted them for the same sender
+      ahead -= parts;
+    }
+  }
+  std::erase_if(state_.reader_batches, [step](auto const& batch) { return batch.first.second <= step; });
+}
+
+}  // namespace gpups::cache
