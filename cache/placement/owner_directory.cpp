@@ -110,7 +110,8 @@ void OwnerDirectory::wait_drop_returned(Stream& stream, Clock step) {
   Array<std::uint32_t> const returned(device_, ids.size());
   auto const count = kernels::wait_list_returned(stream, {entries_.const_ref(), ids, returned, home_, step});
   GPUPS_ASSERT(count <= returned_);
-  index_.wait_erase_ids(stream, returned.view().slice(0, count));
+  kernels::KeyIndex::Erasure const erasure{&index_, returned.view().slice(0, count), true};
+  kernels::KeyIndex::wait_erase_ids(stream, {&erasure, 1});
   returned_ -= count;
 }
 

@@ -110,7 +110,7 @@ void TableShard::wait_drop_replicas(Stream& stream, std::span<TableShard* const>
     auto const rows = static_cast<std::uint32_t>(shard.index_.ids_end());
     auto const& of_table = taken.emplace_back(stream.device(), rows);
     takes.push_back({shard.uses_.ref(), rows, kernels::replica_word(step), ages[t], of_table});
-    erasures.push_back({&shard.index_, of_table.view().slice(0, counts[t])});
+    erasures.push_back({&shard.index_, of_table.view().slice(0, counts[t]), true});
     shard.replicas_ -= counts[t];
   }
   Array<std::uint32_t> const counts_there(stream.device(), tables.size());

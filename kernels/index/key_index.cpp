@@ -4,11 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/index/index_keys.hpp"
-#include "kernels/runtime/upload.hpp"
+#include "kernels/index/sort_keys.hpp"
 
 namespace gpups::kernels {
 namespace {
@@ -35,7 +36,9 @@ std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) 
 }  // namespace
 
 KeyIndex::KeyIndex(Device device, std::size_t expected_keys, Growth growth)
-    : buckets_(device, expected_keys, least_buckets(growth)), keys_(device, 1, NewRows::kUndefined, growth) {
+    : buckets_(device, expected_keys, least_buckets(growth)),
+      keys_(device, 1, NewRows::kUndefined, growth),
+      free_(device, 0) {
   Stream stream(device, 1);
   keys_.reserve(stream, expected_keys);
   if (!device.is_host()) return;
@@ -113,9 +116,7 @@ std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::
     missing = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));
     if (missing == 0) return 0;
   }
-  auto const free_numbers = wait_make_room(stream, missing);
-  Array<std::uint32_t> const free(stream.device(), free_numbers.size());
-  upload<std::uint32_t>(stream, free, free_numbers);
+  auto const free = wait_make_room(stream, missing);
   std::size_t count = 0;
   wait_insert_keys(stream, {.index = {buckets_.ref(), part.keys, part.ids},
                             .free = free,
@@ -127,25 +128,25 @@ std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::
   return count;
 }
 
-std::vector<std::uint32_t> KeyIndex::wait_make_room(Stream& stream, std::size_t missing) {
+View<std::uint32_t const> KeyIndex::wait_make_room(Stream& stream, std::size_t missing) {
   GPUPS_REQUIRE(size() + missing < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
                 size() + missing);
   buckets_.wait_make_room(stream, size(), missing);
-  std::size_t const reusable = std::min(missing, free_.size());
+  std::size_t const reusable = std::min(missing, free_count_);
   keys_.reserve(stream, ids_end_ + missing - reusable);
-  return {free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reusable)};
+  return free().slice(free_count_ - reusable, reusable);
 }
 
 void KeyIndex::count_new(std::size_t count, std::size_t free) {
   std::size_t const reused = std::min(count, free);
-  free_.resize(free_.size() - reused);
+  free_count_ -= reused;
   ids_end_ += count - reused;
 }
 
 std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::span<Insertion const> insertions) {
   std::vector<Array<std::uint32_t>> new_ids(insertions.size());
-  std::vector<std::size_t> together, counts(insertions.size(), 0), free_begin{0};
-  std::vector<std::uint32_t> free_numbers;
+  std::vector<std::size_t> together, counts(insertions.size(), 0);
+  std::vector<View<std::uint32_t const>> free;
   for (std::size_t k = 0; k < insertions.size(); ++k) {
     auto const& [index, keys, ids, missing, table, distinct] = insertions[k];
     auto const alone = keys.size() > keys_at_once(stream.device()) || index->size() + missing > index->capacity();
@@ -156,9 +157,7 @@ std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::spa
         new_ids[k] = index->wait_insert(stream, keys, ids, missing);
       } else {
         new_ids[k] = Array<std::uint32_t>(stream.device(), missing);
-        auto const free = index->wait_make_room(stream, missing);
-        free_numbers.insert(free_numbers.end(), free.begin(), free.end());
-        free_begin.push_back(free_numbers.size());
+        free.push_back(index->wait_make_room(stream, missing));
         together.push_back(k);
       }
     } catch (Error const& error) {
@@ -166,13 +165,11 @@ std::vector<Array<std::uint32_t>> KeyIndex::wait_insert(Stream& stream, std::spa
       throw Error(fmt::format("new rows of table '{}' cannot be added: {}", table, error.what()));
     }
   }
-  Array<std::uint32_t> const free(stream.device(), free_numbers.size());
-  upload<std::uint32_t>(stream, free, free_numbers);
   std::vector<InsertKeys> inserts;
   for (std::size_t t = 0; t < together.size(); ++t) {
     auto const& [index, keys, ids, missing, table, distinct] = insertions[together[t]];
     inserts.push_back({.index = {index->buckets_.ref(), keys, ids},
-                       .free = free.view().slice(free_begin[t], free_begin[t + 1] - free_begin[t]),
+                       .free = free[t],
                        .next_id = static_cast<std::uint32_t>(index->ids_end_),
                        .new_ids = new_ids[together[t]],
                        .key_of_id = index->keys_.ref(),
@@ -196,11 +193,7 @@ void KeyIndex::wait_continue_growth(Stream& stream) {
 void KeyIndex::wait_erase(Stream& stream, View<Key const> keys) {
   Array<std::uint32_t> const found(stream.device(), keys.size());
   find(stream, keys, found);
-  auto ids = to_host(stream, found.view());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  if (!ids.empty() && ids.back() == kNoRow) ids.pop_back();
-  wait_erase_ids(stream, to_device(stream, ids));
+  wait_erase_ids(stream, found);
 }
 
 void KeyIndex::wait_erase_ids(Stream& stream, View<std::uint32_t const> ids) {
@@ -212,40 +205,43 @@ void KeyIndex::wait_erase_ids(Stream& stream, std::span<Erasure const> erasures)
   std::size_t total = 0;
   for (auto const& erasure : erasures) total += erasure.ids.size();
   if (total == 0) return;
-  Array<std::uint32_t> const all(stream.device(), total);
+  Array<Key> const erased(stream.device(), total), sorted(stream.device(), total);
+  Array<std::uint32_t> const positions(stream.device(), total), counts(stream.device(), erasures.size());
+  std::vector<Array<std::uint32_t>> merged;
   std::vector<EraseKeys> erases;
+  std::vector<SortedKeys> sorts;
+  std::vector<MergeFree> merges;
   std::size_t first = 0;
-  for (auto const& [index, ids] : erasures) {
-    erases.push_back({index->buckets_.ref(), ids, index->keys_.const_ref(), all.view().slice(first, ids.size())});
+  bool all_used = true;
+  for (auto const& [index, ids, used] : erasures) {
+    auto const of_index = [&, n = ids.size()](auto const& all) { return all.view().slice(first, n); };
+    auto& column = merged.emplace_back(stream.device(), index->free_count_ + ids.size());
+    erases.push_back({index->buckets_.ref(), ids, index->keys_.const_ref(), of_index(erased)});
+    sorts.push_back({of_index(erased), of_index(sorted), of_index(positions)});
+    merges.push_back({index->free(), of_index(sorted), column, counts.data() + merges.size()});
     first += ids.size();
+    all_used = all_used && used;
   }
   erase_keys(stream, erases);
-  auto const was = to_host(stream, all.view());
-  auto at = was.begin();
-  for (auto const& [index, ids] : erasures) {
-    auto const end = at + static_cast<std::ptrdiff_t>(ids.size());
-    index->free_erased({at, end});
-    at = end;
+  sort_keys(stream, sorts);
+  merge_free(stream, merges);
+  std::vector<std::uint32_t> read;
+  if (!all_used) read = to_host(stream, counts.view());
+  for (std::size_t e = 0; e < erasures.size(); ++e) {
+    auto const& [index, ids, used] = erasures[e];
+    if (ids.empty()) continue;
+    std::size_t const count = all_used ? ids.size() : read[e];
+    GPUPS_ASSERT(!stream.device().is_host() || counts[e] == count);
+    index->free_ = std::move(merged[e]);
+    index->free_count_ += count;
+    index->buckets_.count_erased(count);
   }
-}
-
-void KeyIndex::free_erased(std::vector<std::uint32_t> erased) {
-  std::erase(erased, kNoRow);
-  std::sort(erased.begin(), erased.end());
-  auto const before = static_cast<std::ptrdiff_t>(free_.size());
-  free_.insert(free_.end(), erased.begin(), erased.end());
-  std::inplace_merge(free_.begin(), free_.begin() + before, free_.end());
-  buckets_.count_erased(erased.size());
 }
 
 Array<std::uint32_t> KeyIndex::wait_ids(Stream& stream) const {
-  std::vector<std::uint32_t> ids;
-  ids.reserve(size());
-  auto free = free_.begin();
-  for (std::uint32_t id = 0; id < ids_end_; ++id) {
-    free != free_.end() && *free == id ? void(++free) : ids.push_back(id);
-  }
-  return to_device(stream, ids);
+  Array<std::uint32_t> ids(stream.device(), size());
+  list_used(stream, {.free = free(), .end = static_cast<std::uint32_t>(ids_end_), .used = ids});
+  return ids;
 }
 
 }  // namespace gpups::kernels

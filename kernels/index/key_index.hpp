@@ -69,16 +69,18 @@ class KeyIndex {
   // Erases keys; their numbers become free for new keys. Keys that are absent are ignored. Waits for `stream`.
   // REQUIRES: nothing else uses the index meanwhile.
   void wait_erase(Stream& stream, View<Key const> keys);
-  // The same by the numbers of keys. ids: (n), distinct; numbers without a key are ignored.
+  // The same by the numbers of keys. ids: (n); numbers without a key, kNoRow, and repeated ones are ignored.
   void wait_erase_ids(Stream& stream, View<std::uint32_t const> ids);
-  // The same for several indices, which are different ones. Waits for `stream` once.
+  // The same for several indices, which are different ones. Waits for `stream` once, or not at all if all ids are
+  // known to be distinct and to have a key. all_used: they are.
   struct Erasure {
     KeyIndex* index;
     View<std::uint32_t const> ids;
+    bool all_used = false;
   };
   static void wait_erase_ids(Stream& stream, std::span<Erasure const> erasures);
 
-  // Returns the numbers that have a key, ascending; see keys() for their keys. Waits for `stream`.
+  // Returns the numbers that have a key, ascending; see keys() for their keys. Queued on `stream`.
   Array<std::uint32_t> wait_ids(Stream& stream) const;
   // Returns the keys, by number.
   Rows<std::uint64_t const> keys() const { return keys_.const_ref(); }
@@ -87,7 +89,7 @@ class KeyIndex {
   Buckets buckets() const;
 
   // Returns the number of keys.
-  std::size_t size() const { return ids_end_ - free_.size(); }
+  std::size_t size() const { return ids_end_ - free_count_; }
   // Returns a bound: all numbers are below it. It never decreases.
   std::size_t ids_end() const { return ids_end_; }
   // Returns the number of keys that fit before the index must grow.
@@ -96,21 +98,22 @@ class KeyIndex {
   static std::size_t bytes_for(std::size_t keys, Growth growth = Growth::kInPlace);
   // Returns how many times the index began to grow.
   std::size_t growths() const { return buckets_.growths(); }
-  std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }
+  std::size_t bytes() const { return buckets_.bytes() + keys_.bytes() + free_.bytes(); }
 
  private:
   // Inserts the missing keys of a part of a batch, and writes their numbers to the beginning of `new_ids`. Returns how
   // many there were.
   std::size_t wait_insert_part(Stream& stream, Search const& part, std::size_t missing, View<std::uint32_t> new_ids);
-  // Makes room for new keys. Returns the free numbers that they get first.
-  std::vector<std::uint32_t> wait_make_room(Stream& stream, std::size_t missing);
-  void free_erased(std::vector<std::uint32_t> erased);
+  // Makes room for new keys. Returns the free numbers that they get first, the last one before the others.
+  View<std::uint32_t const> wait_make_room(Stream& stream, std::size_t missing);
+  View<std::uint32_t const> free() const { return free_.view().slice(0, free_count_); }
   // Counts new keys, of which the first have used free numbers. free: their number.
   void count_new(std::size_t count, std::size_t free);
 
   BucketStorage buckets_;
   RowStorage<std::uint64_t> keys_;
-  std::vector<std::uint32_t> free_;  // numbers without a key, ascending
+  Array<std::uint32_t> free_;  // (>= free_count_): numbers without a key, ascending, on the device of the index
+  std::size_t free_count_ = 0;
   std::size_t ids_end_ = 0;
   bool many_new_ = true;  // whether the last batch had many new keys
 };
