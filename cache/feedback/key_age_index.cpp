@@ -27,7 +27,7 @@ Array<std::uint32_t> KeyAgeIndex::wait_list_aged(Stream& stream, kernels::Residu
 
 std::uint32_t KeyAgeIndex::wait_eviction_age(Stream& stream, Clock step, std::size_t most) const {
   if (size() <= most) return 0;
-  auto const slots = index_.wait_ids(stream);
+  auto const slots = index_.list_ids(stream);
   Array<std::uint32_t> const words(stream.device(), slots.size() * kernels::kResidualMarks);
   kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{marks(), slots, words});
   std::vector<std::uint32_t> ages;

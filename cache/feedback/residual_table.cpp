@@ -22,7 +22,7 @@ std::size_t ResidualTable::bytes_for(TableOptions const& table, std::size_t rows
          kernels::RowStorage<std::int64_t>::bytes_for(rows, row_stride(table.dim), KeyAgeIndex::kGrowth);
 }
 
-Array<std::uint32_t> ResidualTable::wait_slots(Stream& stream, View<Key const> keys) {
+Array<std::uint32_t> ResidualTable::list_slots(Stream& stream, View<Key const> keys) {
   Array<std::uint32_t> slots(stream.device(), keys.size());
   keys_.wait_find_or_insert(stream, keys, slots);
   residuals_.reserve(stream, keys_.slots_end());
@@ -57,7 +57,7 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
                                                        View<std::uint32_t const> order) {
   Device const device = stream.device();
   std::size_t const n = keys.size();
-  Array<std::uint32_t> const slots = wait_slots(stream, keys), bad_row = make_bad_row(stream);
+  Array<std::uint32_t> const slots = list_slots(stream, keys), bad_row = make_bad_row(stream);
   UndoRecord& before = remember(stream, slots, keys);
   before.added = sums;
   before.order = order;
@@ -168,7 +168,7 @@ std::vector<ResidualTable::FlushedRows> ResidualTable::wait_take_flushed(Stream&
 }
 
 void ResidualTable::wait_undo(Stream& stream, UndoRecord const& before) {
-  auto const slots = wait_slots(stream, before.keys);
+  auto const slots = list_slots(stream, before.keys);
   auto const slots_there = to_host(stream, slots.view());
   std::vector<std::uint32_t> sent_slots_there;
   for (std::uint32_t const i : to_host(stream, before.sent.view())) sent_slots_there.push_back(slots_there[i]);
@@ -205,7 +205,7 @@ void ResidualTable::wait_end_step(Stream& stream, bool rejected) {
 }
 
 void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) {
-  auto const slots = wait_slots(stream, keys);
+  auto const slots = list_slots(stream, keys);
   Matrix<std::int64_t> const zeros(stream.device(), keys.size(), table_.dim);
   memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
   kernels::scatter_residual(stream, {.from = zeros, .slots = slots, .residual = residuals_.ref()});
@@ -213,11 +213,11 @@ void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) {
 }
 
 std::vector<Key> ResidualTable::wait_keys(Stream& stream) const {
-  return to_host(stream, keys_.wait_keys(stream, keys_.wait_slots(stream)).view());
+  return to_host(stream, keys_.wait_keys(stream, keys_.list_slots(stream)).view());
 }
 
 ResidualChunk ResidualTable::wait_save(Stream& stream) const {
-  auto const slots = keys_.wait_slots(stream);
+  auto const slots = keys_.list_slots(stream);
   auto const keys = keys_.wait_keys(stream, slots);
   auto const marks = marks_of(stream, slots);
   Matrix<std::int64_t> const residuals(stream.device(), slots.size(), table_.dim);
@@ -243,7 +243,7 @@ void ResidualTable::wait_add(Stream& stream, ResidualChunk const& chunk) {
   auto const padded = padded_sums(stream, chunk, table_.dim);
   auto const keys = to_device(stream, chunk.keys);
   auto const marks = to_device(stream, chunk.marks);
-  auto const slots = wait_slots(stream, keys);
+  auto const slots = list_slots(stream, keys);
   kernels::scatter_residual(stream, {.from = padded, .slots = slots, .residual = residuals_.ref()});
   kernels::scatter_stored(stream, kernels::ScatterStored<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();

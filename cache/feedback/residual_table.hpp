@@ -85,7 +85,7 @@ class ResidualTable {
     View<std::uint32_t const> order = {};  // (n), rows of `added`
   };
   // Returns the slots of keys; new keys get a slot with a residual of 0.
-  Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
+  Array<std::uint32_t> list_slots(Stream& stream, View<Key const> keys);
   Array<std::uint32_t> marks_of(Stream& stream, View<std::uint32_t const> slots) const;
   // Adds a record with the keys and the current marks.
   UndoRecord& remember(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys);

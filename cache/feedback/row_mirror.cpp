@@ -57,7 +57,7 @@ std::size_t RowMirror::bytes(TableOptions const& table, std::size_t sent, std::s
   return code_bytes(table, sent) + kernels::bitmap_words(n) * sizeof(std::uint32_t);
 }
 
-Array<std::uint32_t> RowMirror::wait_slots(Stream& stream, View<Key const> keys) {
+Array<std::uint32_t> RowMirror::list_slots(Stream& stream, View<Key const> keys) {
   Array<std::uint32_t> slots(stream.device(), keys.size());
   auto const given = keys_.wait_find_or_insert(stream, keys, slots);
   mirror_.reserve(stream, keys_.slots_end());
@@ -74,7 +74,7 @@ RowMirror::Changes RowMirror::wait_send(Stream& stream, Clock step, View<Key con
   Device const device = stream.device();
   auto const& table = shard_.options();
   std::size_t const n = keys.size();
-  auto const slots = wait_slots(stream, keys);
+  auto const slots = list_slots(stream, keys);
   Array<float> const largest(device, n);
   Array<std::uint8_t> const send(device, n);
   kernels::changed_rows(stream, {.values = values,
@@ -135,7 +135,7 @@ bool RowMirror::wait_read(Stream& stream, Clock step, View<Key const> keys, View
   Device const device = stream.device();
   auto const& table = shard_.options();
   std::size_t const n = keys.size();
-  auto const slots = wait_slots(stream, keys);
+  auto const slots = list_slots(stream, keys);
   kernels::mark_residual(stream, {.marks = keys_.marks(), .slots = slots, .oldest = {}, .last_use = stamp_of(step)});
   auto const* const words = reinterpret_cast<std::uint32_t const*>(section.data() + code_bytes(table, sent));
   Array<std::uint32_t> const slots_of(device, n);
@@ -151,7 +151,7 @@ bool RowMirror::wait_read(Stream& stream, Clock step, View<Key const> keys, View
 
 MirrorChunk RowMirror::wait_save(Stream& stream) const {
   std::size_t const dim = shard_.dim(), stride = row_stride(dim);
-  auto const slots = keys_.wait_slots(stream);
+  auto const slots = keys_.list_slots(stream);
   Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kResidualMarks);
   kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{keys_.marks(), slots, marks});
   Matrix<float> const values(stream.device(), slots.size(), dim);
@@ -172,7 +172,7 @@ void RowMirror::wait_load(Stream& stream, MirrorChunk const& chunk) {
   threshold_.set_state(chunk.threshold);
   sent_step_ = loaded_step_ = chunk.step;
   std::size_t const dim = shard_.dim(), stride = row_stride(dim);
-  auto const slots = wait_slots(stream, to_device(stream, chunk.keys));
+  auto const slots = list_slots(stream, to_device(stream, chunk.keys));
   std::vector<float> padded(slots.size() * stride);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     std::copy_n(chunk.values.data() + i * dim, dim, padded.data() + i * stride);

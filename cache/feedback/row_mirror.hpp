@@ -65,7 +65,7 @@ class RowMirror {
 
  private:
   // Returns the slots of keys; new keys get a mirror with the initial value.
-  Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
+  Array<std::uint32_t> list_slots(Stream& stream, View<Key const> keys);
   // Decodes rows and updates the mirrors in these slots.
   void wait_change(Stream& stream, View<std::uint8_t const> codes, View<std::uint32_t const> slots);
   void wait_evict_oldest(Stream& stream, Clock step);

@@ -51,7 +51,7 @@ void WaitingSums::wait_insert(Stream& stream, std::span<SlotsOfKeys const> lists
 
 void WaitingSums::wait_erase(Stream& stream, std::span<ClearedSlots const> lists) {
   std::vector<kernels::KeyIndex::Erasure> erasures;
-  for (auto const& [sums, slots] : lists) erasures.push_back({&sums->index_, slots});
+  for (auto const& [sums, slots] : lists) erasures.push_back({&sums->index_, slots, true});
   kernels::KeyIndex::wait_erase_ids(stream, erasures);
 }
 
@@ -65,7 +65,7 @@ void WaitingSums::wait_drop(Stream& stream, View<Key const> keys) {
 }
 
 std::vector<Key> WaitingSums::wait_keys(Stream& stream) const {
-  auto const slots = index_.wait_ids(stream);
+  auto const slots = index_.list_ids(stream);
   Array<std::uint64_t> const keys(stream.device(), slots.size());
   kernels::gather_stored(stream, kernels::GatherStored<std::uint64_t>{index_.keys(), slots, keys});
   std::vector<Key> all;
@@ -74,7 +74,7 @@ std::vector<Key> WaitingSums::wait_keys(Stream& stream) const {
 }
 
 ResidualChunk WaitingSums::wait_save(Stream& stream) const {
-  auto const slots = index_.wait_ids(stream);
+  auto const slots = index_.list_ids(stream);
   Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kResidualMarks);
   kernels::gather_stored(stream, kernels::GatherStored<std::uint32_t>{marks_.const_ref(), slots, marks});
   Matrix<std::int64_t> const sums(stream.device(), slots.size(), table_.dim);

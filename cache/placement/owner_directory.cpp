@@ -55,7 +55,7 @@ std::vector<Rank> OwnerDirectory::wait_owners(Stream& stream, View<Key const> ke
 std::vector<OwnerDirectory::KeyedEntry> OwnerDirectory::wait_list(Stream& stream, Clock step) const {
   std::vector<KeyedEntry> all;
   if (entries() == 0) return all;
-  auto const ids = index_.wait_ids(stream);
+  auto const ids = index_.list_ids(stream);
   Array<std::uint64_t> const keys_there(device_, ids.size());
   kernels::gather_stored(stream, kernels::GatherStored<std::uint64_t>{index_.keys(), ids, keys_there});
   auto const keys = to_host(stream, keys_there.view());
@@ -106,7 +106,7 @@ void OwnerDirectory::wait_set(Stream& stream, View<Key const> keys, std::span<En
 // Forgets rows that were at home before a step.
 void OwnerDirectory::wait_drop_returned(Stream& stream, Clock step) {
   if (returned_ == 0) return;
-  auto const ids = index_.wait_ids(stream);
+  auto const ids = index_.list_ids(stream);
   Array<std::uint32_t> const returned(device_, ids.size());
   auto const count = kernels::wait_list_returned(stream, {entries_.const_ref(), ids, returned, home_, step});
   GPUPS_ASSERT(count <= returned_);

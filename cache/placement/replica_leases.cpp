@@ -182,7 +182,7 @@ void ReplicaLeases::wait_index(Stream& stream, UndividedColumns const& batch, Le
     if (!forgotten.empty()) {
       auto const& ids = memory.emplace_back(device_, forgotten.size());
       numbers.push_back({forgotten, lists.record_item(t), ids});
-      erasures.push_back({&tables_[t].index, ids});
+      erasures.push_back({&tables_[t].index, ids, true});
     }
     auto const fresh = lists.items_of(lists.of.changed(t, LeaseLists::kNew));
     lists.new_ids.push_back(

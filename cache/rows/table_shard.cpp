@@ -136,7 +136,7 @@ std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age
 }
 
 std::vector<Key> TableShard::wait_unused_keys(Stream& stream) const {
-  auto const ids = index_.wait_ids(stream);
+  auto const ids = index_.list_ids(stream);
   auto const keys = to_host(stream, keys_of(stream, ids).view());
   Array<std::uint8_t> const used(stream.device(), ids.size());
   kernels::rows_exist(stream, {.lifecycle = lifecycle_.const_ref(), .ids = ids, .found = used, .or_wait = true});

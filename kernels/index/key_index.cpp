@@ -238,7 +238,7 @@ void KeyIndex::wait_erase_ids(Stream& stream, std::span<Erasure const> erasures)
   }
 }
 
-Array<std::uint32_t> KeyIndex::wait_ids(Stream& stream) const {
+Array<std::uint32_t> KeyIndex::list_ids(Stream& stream) const {
   Array<std::uint32_t> ids(stream.device(), size());
   list_used(stream, {.free = free(), .end = static_cast<std::uint32_t>(ids_end_), .used = ids});
   return ids;

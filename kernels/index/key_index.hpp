@@ -81,7 +81,7 @@ class KeyIndex {
   static void wait_erase_ids(Stream& stream, std::span<Erasure const> erasures);
 
   // Returns the numbers that have a key, ascending; see keys() for their keys. Queued on `stream`.
-  Array<std::uint32_t> wait_ids(Stream& stream) const;
+  Array<std::uint32_t> list_ids(Stream& stream) const;
   // Returns the keys, by number.
   Rows<std::uint64_t const> keys() const { return keys_.const_ref(); }
 

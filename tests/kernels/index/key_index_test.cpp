@@ -92,7 +92,7 @@ struct Model {
     EXPECT_EQ(to_host(stream, got.view()), want(keys));
   }
   void list() {
-    auto const listed = to_host(stream, index.wait_ids(stream).view());
+    auto const listed = to_host(stream, index.list_ids(stream).view());
     auto const keys = test::to_host(stream, index.keys(), index.ids_end());
     EXPECT_EQ(listed.size(), ids.size());
     EXPECT_TRUE(std::is_sorted(listed.begin(), listed.end()));
