@@ -114,7 +114,24 @@ std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t tra
   return numbers;
 }
 
+void require_fit_names(Dictionary const& names, bool (*is_unfit)(std::string_view name), std::string_view which,
+                       std::string_view instead) {
+  std::optional<std::string_view> first;
+  std::uint64_t unfit = 0;
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    if (!is_unfit(names.name(i))) continue;
+    if (unfit++ == 0) first = names.name(i);
+  }
+  if (!first) return;
+  throw Error(fmt::format("{} of {} {}, such as '{}' (programs would read other names and numbers from the file): {}",
+                          with_count(unfit, names.kind()), names.size(), which, *first, instead));
+}
+
 std::string names_and_keys(Dictionary const& names, std::vector<Key> const& keys) {
+  require_fit_names(
+      names, [](std::string_view name) { return name.find_first_of("\t\r\n") != name.npos; },
+      "cannot be in a table, since a name has a tab or an end of a line",
+      "replace these characters in the data, and train again");
   std::string text;
   for (std::uint32_t i = 0; i < names.size(); ++i) text += fmt::format("{}\t{}\n", number(keys[i]), names.name(i));
   return text;

@@ -66,7 +66,13 @@ struct QueriedName {
 std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t trained,
                                         std::vector<QueriedName> const& queries, std::vector<std::string>& notices);
 
-// Returns a line for each name: its key, a tab and the name. keys: by number.
+// Throws Error with the first of the names that a file cannot hold, and their number. is_unfit: whether it cannot hold
+// a name. which, instead: what these names have, and what to do, for the message.
+void require_fit_names(Dictionary const& names, bool (*is_unfit)(std::string_view name), std::string_view which,
+                       std::string_view instead);
+
+// Returns a line for each name: its key, a tab and the name. keys: by number. Throws Error for a name with a tab or an
+// end of a line.
 std::string names_and_keys(Dictionary const& names, std::vector<Key> const& keys);
 
 }  // namespace gpups::trainer

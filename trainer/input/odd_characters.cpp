@@ -65,6 +65,18 @@ bool has_lone_cr(std::string_view text) {
   return found != 0;
 }
 
+bool has_white_space(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto const byte = static_cast<unsigned char>(text[i]);
+    char32_t const c = byte < 0x80 ? byte : byte < 0xC2 ? 0 : character_at(text, i);
+    if (c == 0x20 || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+        (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void OddCharacters::add(char32_t character, std::uint64_t line) {
   if (count_++ > 0) return;
   first_ = character;

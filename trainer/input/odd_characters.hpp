@@ -15,6 +15,10 @@ bool is_plain_text(std::string_view text);
 // Returns whether a text has a CR before another character than LF. Reads about as fast as memory.
 bool has_lone_cr(std::string_view text);
 
+// Returns whether a text has white space, as str.split() of Python knows it: that of ASCII, and wide and no-break
+// spaces.
+bool has_white_space(std::string_view text);
+
 // Counts such characters in a text: control characters, no-break and wide spaces, zero-width spaces, separators of
 // lines other than LF and CR LF, marks of direction. The joiners of emoji and of Arabic and Indic scripts are not
 // counted.

@@ -44,6 +44,18 @@ TEST(Dictionary, NamesMayContainAnyBytes) {
   EXPECT_EQ(d.name(1), odd);
 }
 
+TEST(Dictionary, ATableOfNamesHasALineForEach) {
+  Dictionary d("node");
+  for (char const* name : {"New York", "x", "\u00e9\u00a0"}) d.add(name);
+  EXPECT_EQ(names_and_keys(d, {Key{1}, Key{2}, Key{3}}), "1\tNew York\n2\tx\n3\t\u00e9\u00a0\n");
+  std::string const words = " of 4 cannot be in a table, since a name has a tab or an end of a line, such as '";
+  for (std::string const odd : {"a\tb", "a\rb", "a\nb"}) {
+    Dictionary with = d;
+    with.add(odd);
+    test::expect_error([&] { names_and_keys(with, with.keys()); }, {("1 node" + words + odd + "' (").c_str()});
+  }
+}
+
 TEST(FindTrained, LeavesOutNamesThatWereNotTrained) {
   Dictionary d("entity");
   for (char const* name : {"cat.n.01", "dog.n.01", "dog.n.02", "held.out"}) d.add(name);

@@ -80,5 +80,16 @@ TEST(OddCharacters, ALoneCarriageReturnIsFound) {
   }
 }
 
+TEST(OddCharacters, WhiteSpaceIsThatOfPython) {
+  for (std::string_view const plain : {"", "a-b_c", "\u00e9\u4e2d\U0001f600", "\u200b", "\ufeff", "\xa0", "\x01\x7f"}) {
+    EXPECT_FALSE(has_white_space(plain)) << plain;
+  }
+  for (std::string_view const divided :
+       {" ", "a b", "a\t", "\na", "a\vb", "a\fb", "a\rb", "a\034b", "a\037b", "\u0085", "a\u00a0", "\u1680", "\u2000",
+        "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "a\u3000b"}) {
+    EXPECT_TRUE(has_white_space(divided)) << divided;
+  }
+}
+
 }  // namespace
 }  // namespace gpups::trainer::odd_characters_test

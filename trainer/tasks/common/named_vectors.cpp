@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/atomic_folder.hpp"
+#include "trainer/input/odd_characters.hpp"
 #include "trainer/tasks/common/nearest.hpp"
 
 namespace gpups::trainer {
@@ -42,6 +44,13 @@ namespace fs = std::filesystem;
 
 void export_named_vectors(SavedModel const& model, Data const& data, Dictionary const& names,
                           Dictionary const* other_names, fs::path const& folder, ModelFormat format) {
+  if (is_word2vec(format)) {
+    require_fit_names(
+        names, [](std::string_view name) { return name.empty() || has_white_space(name); },
+        "cannot be in a file of word2vec, since a name is empty or has white space",
+        "use --format npy or flat, which write the names to a file of their own, or replace the white space in the "
+        "data and train again");
+  }
   RestoredModel restored(model, data);
   Store& store = restored.store();
   if (!is_word2vec(format)) {

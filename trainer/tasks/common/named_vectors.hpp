@@ -12,14 +12,14 @@
 namespace gpups::trainer {
 
 // Writes a line with the numbers of names and of columns, then each name with its row: as text, with enough digits to
-// read the same floats again, or with the bytes of the floats. rows: (names, dim), on the host. REQUIRES: names without
-// blanks. Throws Error if the file cannot be written.
+// read the same floats again, or with the bytes of the floats. rows: (names, dim), on the host. REQUIRES: no name is
+// empty or has white space. Throws Error if the file cannot be written.
 void write_word2vec(std::filesystem::path const& path, Dictionary const& names, MatrixView<float const> rows,
                     bool binary);
 
 // Writes the rows of all tables and the names of their keys, in a file such as words.tsv; or, with a format of
 // word2vec, vectors.txt or vectors.bin with the names and rows of table 0. names: of table 0. other_names: of table 1;
-// null: its keys have the same names.
+// null: its keys have the same names. Throws Error for names that a format cannot hold.
 void export_named_vectors(SavedModel const& model, Data const& data, Dictionary const& names,
                           Dictionary const* other_names, std::filesystem::path const& folder, ModelFormat format);
 

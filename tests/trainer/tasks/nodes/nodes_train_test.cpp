@@ -171,5 +171,23 @@ TEST_F(NodesTrainTest, ExportsFilesOfWord2vec) {
   EXPECT_EQ(rows, text.size());
 }
 
+// A program that reads a vector file would end such names at the white space.
+TEST_F(NodesTrainTest, FilesOfWord2vecHoldNoWhiteSpace) {
+  folder_.write("edges.txt", "a,New York\na,b\nb,c\nc,Los Angeles\nc,d\u00a0e\n");
+  run("run", {"train.steps=3"});
+  auto const exported = [&](ModelFormat format) {
+    export_run(folder_.path() / "run", {}, folder_.path() / "out", format);
+  };
+  for (ModelFormat const format : {ModelFormat::kWord2vec, ModelFormat::kWord2vecBinary}) {
+    expect_error([&] { exported(format); },
+                 {"3 nodes of 6 cannot be in a file of word2vec", "such as 'New York' (", "--format npy"});
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out"));
+  }
+  exported(ModelFormat::kNpy);
+  std::ifstream names(folder_.path() / "out" / "nodes.tsv");
+  std::string const text{std::istreambuf_iterator<char>(names), {}};
+  EXPECT_THAT(text, testing::HasSubstr("\tNew York\n"));
+}
+
 }  // namespace
 }  // namespace gpups::trainer::nodes_train_test
