@@ -58,6 +58,7 @@ class Training {
   std::optional<Metrics> wait_evaluate(std::string_view split);
   void wait_validate();
   void wait_keep_best(std::optional<Metrics> const& test);
+  void say_if_none_is_best();
   void wait_save(std::filesystem::path const& checkpoint);
   // Returns a speed in samples per second, and in the unit of the data, for metrics.jsonl and summary.json.
   nlohmann::json speeds(double samples_per_s) const;

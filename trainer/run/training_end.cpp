@@ -31,6 +31,7 @@ bool Training::wait_finish() {
   if (state_.clock != step_reported_) wait_report();
   wait_progressive();
   if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
+  if (!stopped_) say_if_none_is_best();
   wait_save(checkpoint_);
   if (!stopped_) wait_say_if_no_rows(store(), task(), progress_);
   nlohmann::json summary = wait_summary();

@@ -20,7 +20,8 @@ std::optional<Metrics> Training::wait_evaluate(std::string_view split) {
 void Training::wait_validate() {
   BestValidation& best = state_.best;
   std::optional<Metrics> valid = wait_evaluate("valid"), test;
-  bool const keeps = valid && config_.train.keep_best && (best.step == 0 || valid->quality > best.kept_quality);
+  // Of equal ones the later is kept, whose model has learned more.
+  bool const keeps = valid && config_.train.keep_best && (best.step == 0 || valid->quality >= best.kept_quality);
   bool const tests = keeps && data_.has("test");
   if (tests) test = wait_evaluate("test");
   state_.validation_due = !valid || (tests && !test);
@@ -29,6 +30,8 @@ void Training::wait_validate() {
     return;
   }
   valid_ = std::move(valid);
+  best.any_differs = best.step != 0 && (best.any_differs || valid_->quality != best.kept_quality);
+  best.validations = best.step != 0 ? best.validations + 1 : 1;
   bool const better = valid_->quality > best.quality;
   best.validations_since = better ? 0 : best.validations_since + 1;
   patience_over_ = config_.train.patience > 0 && best.validations_since >= config_.train.patience;
@@ -55,6 +58,16 @@ void Training::wait_keep_best(std::optional<Metrics> const& test) {
     best.test_text = test->text;
   }
   if (state_.clock < end_) wait_save(best_checkpoint_);  // after the last step, the last checkpoint has the same rows
+}
+
+// Says so if all validations were equal, so that none of them was the best.
+void Training::say_if_none_is_best() {
+  BestValidation const& best = state_.best;
+  if (best.step == 0 || !valid_ || best.validations < 2 || best.any_differs) return;
+  progress_.print(
+      fmt::format("all {} validations have the same metric, {}: it chose no model, and the result is that of the last "
+                  "one; a validation split with more samples may tell models apart",
+                  best.validations, valid_->text));
 }
 
 // Reports the progressive validation of the first epoch, or of its steps since a resume.

@@ -26,6 +26,8 @@ struct BestValidation {
   double kept_quality = 0;
   nlohmann::json summary{};
   std::string test_text{};
+  std::int64_t validations = 0;  // since the first one whose model was kept
+  bool any_differs = false;      // in quality from the others of them
 
   bool operator==(BestValidation const&) const = default;
 };

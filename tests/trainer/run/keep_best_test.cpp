@@ -11,6 +11,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
+#include "tests/trainer/tasks/target_kind.hpp"
 #include "trainer/run/saved_run.hpp"
 
 namespace gpups::trainer::keep_best_test {
@@ -139,6 +140,76 @@ TEST_F(KeepBest, CanBeTurnedOff) {
   EXPECT_FALSE(has_best_folder("run"));
   EXPECT_EQ(evaluate("run", "test"), summary.at("test"));
   EXPECT_EQ(evaluate("run", "valid"), summary.at("valid"));
+}
+
+// Validations of a model, with given qualities.
+class EqualValidations : public testing::Test {
+ protected:
+  EqualValidations() {
+    kinds_.assign(task_kinds().begin(), task_kinds().end());
+    kinds_.push_back(&kind_);
+  }
+  // Trains for an epoch of 2 steps for each quality. Returns the log.
+  std::string train_with(std::vector<double> const& qualities, std::vector<std::string> const& more = {},
+                         bool resume = false) {
+    std::vector<SettingOverride> settings{"train.batch_size=13", "run.threads=1", "run.device=host",
+                                          "train.epochs=" + std::to_string(qualities.size())};
+    settings.insert(settings.end(), more.begin(), more.end());
+    Config const config = parse_config("[data]\nreader = 'targets'\n", "run.toml", folder_.path(), settings, kinds_);
+    TargetData data;
+    data.evaluate = [&](Store& store, std::string_view) {
+      std::int64_t const step = number(store.clock());
+      return Metrics{.json = {{"step", step}},
+                     .text = "accuracy 0 of 3 questions",
+                     .quality = qualities.at(static_cast<std::size_t>(step / 2 - 1))};
+    };
+    testing::internal::CaptureStderr();
+    run_ranks(std::vector<Group>{Group::alone()},
+              [&](Group one) { train(config, data, one, {.folder = folder_.path() / "run", .resume = resume}); });
+    std::string log = testing::internal::GetCapturedStderr();
+    summary_ = nlohmann::json::parse(std::ifstream(folder_.path() / "run" / "summary.json"));
+    return log;
+  }
+  void expect_best_is_last(bool is_said, std::string const& log) const {
+    EXPECT_EQ(summary_.at("best").at("step"), summary_.at("steps"));
+    EXPECT_EQ(summary_.at("best").at("table_hash"), summary_.at("table_hash"));
+    EXPECT_EQ(summary_.at("best").at("valid"), summary_.at("valid"));
+    EXPECT_EQ(log.find("it chose no model") != log.npos, is_said) << log;
+  }
+
+  test::TemporaryFolder folder_;
+  TargetKind kind_;
+  std::vector<TaskKind const*> kinds_;
+  nlohmann::json summary_;
+};
+
+TEST_F(EqualValidations, TheLastIsKeptAndTheLogSaysSo) {
+  std::string const log = train_with({0, 0, 0});
+  expect_best_is_last(true, log);
+  EXPECT_NE(log.find("all 3 validations have the same metric, accuracy 0 of 3 questions"), log.npos) << log;
+  // So it is if the run is resumed, until one differs.
+  expect_best_is_last(true, train_with({0, 0, 0, 0}, {}, true));
+  expect_best_is_last(false, train_with({0, 0, 0, 0, 1}, {}, true));
+}
+
+TEST_F(EqualValidations, ASingleOneSaysNothing) { expect_best_is_last(false, train_with({0})); }
+
+TEST_F(EqualValidations, OfTheBestTheLastIsKept) {
+  std::string const log = train_with({.1, .5, .2, .5, .4});
+  EXPECT_EQ(summary_.at("best").at("step"), 8);
+  EXPECT_EQ(log.find("it chose no model"), log.npos) << log;
+}
+
+TEST_F(EqualValidations, AreNoImprovement) {
+  std::string const log = train_with({.5, .5, .5, .5, .5, .5}, {"train.patience=2"});
+  EXPECT_EQ(summary_.at("steps"), 6);
+  expect_best_is_last(true, log);
+}
+
+TEST_F(EqualValidations, SayNothingIfTheyChooseNothing) {
+  std::string const log = train_with({0, 0, 0}, {"train.keep_best=false"});
+  EXPECT_FALSE(summary_.contains("best"));
+  EXPECT_EQ(log.find("it chose no model"), log.npos) << log;
 }
 
 }  // namespace
