@@ -196,8 +196,8 @@ Config defaults_of(TaskKind const& kind, TaskKinds kinds) {
   return config;
 }
 
-// Throws Error if the line with this number is a string without quotes. This mistake is common, and the TOML parser's
-// message does not say how to correct it. kinds: of tasks; the file cannot be read, so its kind is not known.
+// Throws Error if the line with this number is a string without quotes, of which the TOML parser's message does not say
+// how to correct it. kinds: of tasks; the file cannot be read, so its kind is not known.
 void reject_unquoted(TaskKinds kinds, std::string const& text, std::uint32_t number, std::string const& name) {
   std::istringstream lines(text);
   std::string line, section;
@@ -359,6 +359,12 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   set_defaults(config, keys->kind(), {&of_file, &of_overrides});
   throw_if_unused(config, *keys, of_overrides);
   GPUPS_ASSERT(kind_with_reader(kinds, config.data.reader) == config.task.kind);
+  // As in resolved(): what overrides left without an effect has none on code that does not ask either.
+  std::vector<Field const*> keys_of_file;
+  for (GivenKey const& one : of_file) {
+    if (one.field != nullptr) keys_of_file.push_back(one.field);
+  }
+  reset_unused(config, keys_of_file, default_config(config.data.reader, kinds));
   if (config.data.folder.empty()) config.data.folder = config.task.kind->default_folder(config);
   if (config.data.folder.empty()) config.data.folder = fs::weakly_canonical(folder).string();
   require_consistent(config, name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "kernels/base/assert.hpp"
 #include "trainer/config/task_kind.hpp"
@@ -261,6 +262,33 @@ bool is_used(Config const& config, std::string_view name) {
     if (field.name() == name) return field.is_used(config);
   }
   return false;
+}
+
+namespace {
+
+// Sets a key to its value in `from`. Returns whether it had another one.
+bool copy_value(Field const& field, Config& from, Config& to) {
+  FieldPointer const source = field.pointer(from);
+  return std::visit(
+      [&source](auto* target) {
+        auto const& value = *std::get<decltype(target)>(source);
+        bool const differs = *target != value;
+        *target = value;
+        return differs;
+      },
+      field.pointer(to));
+}
+
+}  // namespace
+
+void reset_unused(Config& config, std::vector<Field const*> const& keys, Config const& defaults) {
+  Config from = defaults;
+  for (bool changed = true; changed;) {  // a key may have its effect by another one
+    changed = false;
+    for (Field const* const key : keys) {
+      if (!key->is_used(config)) changed = copy_value(*key, from, config) || changed;
+    }
+  }
 }
 
 TaskKind const* kind_with_reader(TaskKinds kinds, std::string_view reader) {

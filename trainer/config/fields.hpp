@@ -115,6 +115,9 @@ std::vector<Field> fields_of(TaskKind const& kind, TaskKinds known);
 // Returns whether the configuration has the key "section.key", and the key has an effect.
 bool is_used(Config const& config, std::string_view name);
 
+// Sets those of the keys that have no effect in `config` to their values in `defaults`, of the same kind of task.
+void reset_unused(Config& config, std::vector<Field const*> const& keys, Config const& defaults);
+
 // Groups of keys that several kinds of tasks have. Their values are in Config.
 
 // Files of samples, and how many of their lines may be bad.

@@ -2,12 +2,14 @@
 // The layout of the parameters of dense layers: one array with a matrix for each parameter, whose rows are padded.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gpups/array.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/dense/dense_units.hpp"
 
 namespace gpups::trainer {
@@ -43,8 +45,11 @@ class Parameters {
   // The offset of every parameter is a multiple of this.
   static constexpr std::size_t kAlignment = kernels::kDenseAlignment;
 
-  // Appends a parameter and returns it. REQUIRES: no other parameter has this name.
+  // Appends a parameter and returns it. Throws Error if another one has its name, by which a checkpoint finds it.
   Parameter add(std::string name, std::size_t rows, std::size_t columns, float scale, float begin = 0) {
+    bool const is_new =
+        std::none_of(all_.begin(), all_.end(), [&](Parameter const& other) { return other.name == name; });
+    GPUPS_REQUIRE(is_new, "a model has two parameters '{}' (a checkpoint finds them by their names): rename one", name);
     Parameter const added{std::move(name), size_, rows, columns, scale, begin};
     size_ += added.padded_size();
     all_.push_back(added);

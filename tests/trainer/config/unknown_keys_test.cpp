@@ -9,6 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "trainer/base/edit_distance.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/task_kinds.hpp"
 
 namespace gpups::trainer::unknown_keys_test {
@@ -73,6 +74,25 @@ TEST(Config, NumbersThatAreTooSmallAreZero) {
   EXPECT_EQ(parse("", {"optimizer.l2=1e-310"}).optimizer.l2, 1e-310);
   expect_error([] { parse("[optimizer]\nl2 = 1e400\n"); }, {"run.toml:2"});
   expect_error([] { parse("", {"optimizer.l2=1e400"}); }, {"optimizer.l2"});
+}
+
+// Code that reads a key's value without asking whether it has an effect finds its default.
+TEST(Config, KeysThatOverridesLeaveWithoutAnEffectHaveTheirDefaults) {
+  std::string const file =
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nwide = true\ncross_layers = 5\n"
+      "dropout = 0.3\n[linear]\nkind = 'ftrl'\nl1 = 0.5\n";
+  for (char const* name : {"deepfm", "logistic", "dlrm"}) {
+    Config const config = parse(file, {fmt::format("model.name={}", name)});
+    auto const& settings = config.settings<ClickSettings>();
+    EXPECT_EQ(settings.wide, std::string(name) == "dlrm");
+    EXPECT_EQ(settings.cross_layers, ClickSettings{}.cross_layers);
+    EXPECT_EQ(settings.dropout, std::string(name) == "logistic" ? ClickSettings{}.dropout : .3);
+    EXPECT_EQ(settings.linear.l1, .5);
+    EXPECT_EQ(resolved(parse(resolved(config))), resolved(config));
+  }
+  Config const sgd = parse(file, {"model.name=deepfm", "linear.kind=sgd"});
+  EXPECT_EQ(sgd.settings<ClickSettings>().linear.l1, LinearConfig{}.l1);
+  expect_error([&] { parse(file, {"model.name=deepfm", "model.wide=true"}); }, {"model.wide has no effect here"});
 }
 
 }  // namespace

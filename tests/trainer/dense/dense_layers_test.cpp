@@ -25,6 +25,13 @@ using Optimizer = kernels::DenseOptimizer;
 constexpr std::size_t kMicrobatches = 6;
 constexpr std::size_t kSamples = 48;
 
+TEST(Parameters, HaveNamesThatDiffer) {
+  Parameters parameters;
+  parameters.add("a.weights", 1, 3, 0);
+  parameters.add("a.bias", 1, 1, 0);
+  test::expect_error([&] { parameters.add("a.weights", 2, 2, 0); }, {"two parameters 'a.weights' ("});
+}
+
 Parameters some_parameters() {
   Parameters parameters;
   parameters.add("a.weights", 3, 5, 0.5F);  // with padding

@@ -19,6 +19,26 @@ namespace {
 
 using test::expect_error;
 
+// model.wide of the file has no effect on a model that has a linear part anyway.
+TEST_F(ClickTrainTest, AnotherModelThanThatOfTheFileIsSaved) {
+  for (std::string const name : {"deepfm", "fm", "logistic"}) {
+    std::vector<nlohmann::json> summaries;
+    for (char const* wide : {"false", "true"}) {
+      Config const config = parse_config(
+          fmt::format("[data]\nreader = 'clicks'\ntrain = 'clicks.tsv'\ntest_share = 0.1\n[model]\nname = 'dcnv2'\n"
+                      "wide = {}\ndim = 4\n[train]\nsteps = 4\nbatch_size = 64\n[run]\ndevice = 'host'\n",
+                      wide),
+          "run.toml", folder_.path(), {"model.name=" + name});
+      auto const data = read_data(config);
+      std::filesystem::path const folder = folder_.path() / (name + wide);
+      run_ranks(std::vector<Group>{Group::alone()}, [&](Group one) { train(config, *data, one, {.folder = folder}); });
+      summaries.push_back(result(nlohmann::json::parse(std::ifstream(folder / "summary.json"))));
+      SavedClicks(open_model(folder, {}, task_kinds())).write(folder / "out", ExportFormat::kNpy);
+    }
+    EXPECT_EQ(summaries.at(0), summaries.at(1)) << name;
+  }
+}
+
 // The last samples of the file are the test set. Prediction does not need the training data.
 TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   auto const summary = run("run", rich({"data.valid_share=0"}));
