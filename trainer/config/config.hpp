@@ -229,5 +229,7 @@ void require_train_file(Config const& config, std::string const& name);
 // Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model, or if
 // a part of the model has no effect. For new runs only: a resumed run must keep its settings.
 void require_effect(Config const& config, std::string const& name);
+// Returns a sentence for each learning rate of 0, with which what it is for does not learn.
+std::vector<std::string> zero_learning_rates(Config const& config);
 
 }  // namespace gpups::trainer

@@ -47,6 +47,20 @@ void require_train_file(Config const& config, std::string const& name) {
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
 }
 
+std::vector<std::string> zero_learning_rates(Config const& config) {
+  std::vector<std::string> sentences;
+  Config copy = config;
+  for (Field const& field : fields_of(*config.task.kind, config.task.kinds)) {
+    if (field.key != "learning_rate" || !field.is_used(config)) continue;
+    if (*std::get<double*>(field.pointer(copy)) > 0) continue;
+    sentences.push_back(fmt::format("{} is 0: {} keep their first values", field.name(),
+                                    field.section == "dense"    ? "dense layers"
+                                    : field.section == "linear" ? "weights of single values"
+                                                                : "rows"));
+  }
+  return sentences;
+}
+
 void require_effect(Config const& config, std::string const& name) {
   config.task.kind->check_effect(config, name);
   auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);

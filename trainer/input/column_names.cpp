@@ -43,6 +43,13 @@ bool ends_with_name(std::string_view heading, TableColumn const& column) {
   return false;
 }
 
+bool may_be_called(std::string_view heading, TableColumn const& column) {
+  std::size_t const end = heading.find_last_of("_.");
+  bool const has_end = end != heading.npos && end > 0 && heading.size() == end + 2;
+  return is_called(heading, column) || ends_with_name(heading, column) ||
+         (has_end && is_called(heading.substr(0, end), column));
+}
+
 std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind) {
   std::vector<std::size_t> places;
   for (TableColumn const& column : kind.columns) {

@@ -24,6 +24,10 @@ bool is_called(std::string_view heading, TableColumn const& column);
 // Returns whether a heading has words before a usual name of a column: "My Rating", "my_rating", "myRating".
 bool ends_with_name(std::string_view heading, TableColumn const& column);
 
+// Returns whether a heading may be that of a column although another one is read as it: its name again, with words
+// before it, or with an end as pandas writes it, as in "rating_y" and "rating.1".
+bool may_be_called(std::string_view heading, TableColumn const& column);
+
 // Returns the place of each column by its usual names, of which earlier ones count more; kNoColumn for those that the
 // heading does not have, or has twice.
 std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind);

@@ -180,7 +180,7 @@ void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size
       bool const may_be_later =
           named[i] == kNoColumn && i + 1 == least && kind.columns[i].is_number && first + least < heading->size() &&
           std::any_of(heading->begin() + static_cast<std::ptrdiff_t>(first + least), heading->end(),
-                      [&](auto const& name) { return ends_with_name(name, kind.columns[i]); });
+                      [&](auto const& name) { return may_be_called(name, kind.columns[i]); });
       GPUPS_REQUIRE((named[i] == kNoColumn || named[i] == first + i) && !may_be_later,
                     "{} has the columns {} (which of them are {} cannot be told): name them with data.columns", path,
                     fmt::join(*heading, ", "), all_of(kind));
@@ -296,7 +296,10 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   }
   bool const any_number = layout.takes_rest || fields == 0;
   std::size_t const all = settings.columns.empty() && first == nullptr && !kind.skips_rest ? kind.columns.size() : 0;
-  layout.fields_max = any_number ? kNoColumn : std::max(fields, all);
+  // Columns that the settings name and the first lines lack may be in later ones.
+  std::size_t const named =
+      first == nullptr ? *std::max_element(layout.columns.begin(), layout.columns.end()) + 1 : std::size_t{0};
+  layout.fields_max = any_number ? kNoColumn : std::max({fields, all, named});
   if (first != nullptr) layout.names = *first;
   layout.says = what_was_found(division, layout, kind, first, fields);
   layout.notice = std::move(division.notice);

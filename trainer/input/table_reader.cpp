@@ -55,6 +55,9 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
     first_rows_.emplace_back(divided_.all.begin(), divided_.all.end());
   }
   if (first_rows_.empty()) return;
+  first_are_least_ = settings_.columns.empty() && !layout_.heading &&
+                     std::all_of(first_rows_.begin(), first_rows_.end(),
+                                 [&](auto const& row) { return row.size() == least_of(kind_); });
   comment_notice_ =
       require_order_of_comment(text, first_rows_.front().size(), layout_, settings_, kind_, lines_of_file_.path());
 }
@@ -160,6 +163,24 @@ std::string TableReader::why_lacks(std::size_t fields, TableColumn const& column
                          : "");
 }
 
+// Whether a line has more fields than all of the first ones, which have the columns alone that may not lack: what they
+// mean cannot be told, as where a table of two columns and one of three were joined.
+bool TableReader::is_grown() const {
+  std::size_t const least = least_of(kind_);
+  if (!first_are_least_ || divided_.all.size() <= least) return false;
+  auto const rest = std::span(divided_.all.begin() + static_cast<std::ptrdiff_t>(least), divided_.all.end());
+  return std::any_of(rest.begin(), rest.end(), [](std::string_view field) { return !field.empty(); });
+}
+
+std::string TableReader::why_grown() const {
+  return fmt::format(
+      "has {}, and each of the first {} has {} (data.columns = {}; if they are something else, name two "
+      "columns with data.columns, and write lines of each size to files of their own)",
+      with_count(divided_.all.size(), "field"), with_count(first_rows_.size(), "line"), least_of(kind_),
+      kind_.takes_rest ? fmt::format("[\"1\", \"2-\"] reads all fields after the first as {}s", kind_.columns.back().is)
+                       : fmt::format("[\"1\", \"2\", \"3\"] reads the third as {}", kind_.columns.back().is));
+}
+
 bool TableReader::next(std::vector<std::string_view>& fields) {
   std::string_view line;
   while (next_line(line)) {
@@ -179,6 +200,10 @@ bool TableReader::next(std::vector<std::string_view>& fields) {
     std::size_t const size = divided_.all.size();
     if (size > layout_.fields_max) {
       reject(fmt::format("has {} instead of {}", with_count(size, "field"), layout_.fields_max));
+      continue;
+    }
+    if (is_grown()) {
+      reject(why_grown());
       continue;
     }
     fields.clear();

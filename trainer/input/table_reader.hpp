@@ -50,6 +50,8 @@ class TableReader {
   bool next_line(std::string_view& line);
   std::string_view find_odd_division(std::string_view line) const;
   std::string why_lacks(std::size_t fields, TableColumn const& column) const;
+  bool is_grown() const;
+  std::string why_grown() const;
 
   TableSettings settings_;
   TableKind kind_;
@@ -62,6 +64,7 @@ class TableReader {
   SizeRow size_row_;
   UsualHeading usual_heading_;
   bool watches_first_row_ = false;
+  bool first_are_least_ = false;   // the first rows have the columns that may not lack alone, and no setting names them
   bool separator_is_odd_ = false;  // a control character
   TableFields divided_;
   BadLines lines_;

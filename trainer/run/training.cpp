@@ -89,6 +89,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
           fmt::format("--resume: {} has no checkpoint, so a new run begins there", options.folder.string()));
     }
     for (std::string const& notice : data_.notices()) progress_.print(notice);
+    for (std::string const& notice : zero_learning_rates(config_)) progress_.print(notice);
     for (auto const& checkpoint : unfinished) {
       progress_.print(fmt::format("the first save to {} did not complete: its files are removed{}", checkpoint.string(),
                                   exists ? "" : ", and training begins again"));

@@ -271,6 +271,12 @@ TEST_F(TableChoicesTest, FindsUsualNamesOfColumns) {
   // Names that come first in the list count more; the same name twice decides nothing.
   EXPECT_EQ(read("userid,user,item\n7,1,2\n", kLists), (Rows{{"1", "2"}}));
   reject("user,user,item,rating,x\n1,2,3,4,5\n", kRatings, {"cannot be told"});
+  // Two columns may be the rating, as where pandas merged tables.
+  for (auto const& [names, shown] : {std::pair("rating_x,rating_y,x", "rating_x, rating_y"),
+                                     {"rating,rating,x", "rating, rating"},
+                                     {"time,rating,rating", "time, rating, rating"}}) {
+    reject(std::string("user,item,") + names + "\n1,2,3,4,5\n3,2,4,4,5\n", kRatings, {shown, "cannot be told"});
+  }
 }
 
 }  // namespace

@@ -358,6 +358,10 @@ TEST_F(TrainTest, ReportsProgressOnStderr) {
   EXPECT_THAT(text, testing::HasSubstr("9 ranks on host, 1 step of 64 triples\n"));
   EXPECT_THAT(text,
               testing::HasSubstr("microbatches: 9, because there are 9 ranks: tables will differ from runs with 8\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("learning_rate")));
+  testing::internal::CaptureStderr();
+  run("still", {"train.steps=1", "optimizer.learning_rate=0"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("optimizer.learning_rate is 0: rows keep"));
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=3"}, true);
   text = testing::internal::GetCapturedStderr();

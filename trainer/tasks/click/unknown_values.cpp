@@ -174,6 +174,7 @@ void say_unknown_values(Split const& train, Split const& split, std::string_view
 void say_values_without_rows(Stream& stream, Store& store, Features const& features, SampleBatch const& samples,
                              std::span<std::string const> labels, std::vector<std::string>& notices) {
   std::vector<Compared> all;
+  bool any_has_row = false;  // of all categories
   for (std::size_t c = 0; c < labels.size(); ++c) {
     std::vector<std::uint64_t> values;
     std::vector<std::size_t> sample_of;
@@ -188,8 +189,11 @@ void say_values_without_rows(Stream& stream, Store& store, Features const& featu
       if (have[v]) one.is_known[sample_of[v]] = true;
     }
     // Without the training data, a column of users, most of them new, cannot be told from values in another notation.
-    if (one.unknown() >= kUnknownMin && 10 * one.unknown() >= 9 * one.samples) all.push_back(std::move(one));
+    any_has_row = any_has_row || one.known > 0;
+    if (10 * one.unknown() >= 9 * one.samples && one.samples > 0) all.push_back(std::move(one));
   }
+  // Some samples in which no category has a known value are unusual, however few they are.
+  if (any_has_row) std::erase_if(all, [](Compared const& one) { return one.unknown() < kUnknownMin; });
   if (all.empty()) return;
   most_unknown_first(all);
   notices.push_back(

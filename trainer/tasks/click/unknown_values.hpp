@@ -25,7 +25,8 @@ void say_unknown_values(Split const& train, Split const& split, std::string_view
                         std::span<std::size_t const> value_sets, std::span<std::string const> labels,
                         std::vector<std::string>& notices);
 
-// Adds a notice if nearly all of some samples have a value of a category without a row in the store. Not a collective
+// Adds a notice if nearly all of some samples have a value of a category without a row in the store: of at least three
+// samples, or of fewer if no value of any category has a row. Not a collective
 // call, but see Store::lookup().
 void say_values_without_rows(Stream& stream, Store& store, Features const& features, SampleBatch const& samples,
                              std::span<std::string const> labels, std::vector<std::string>& notices);

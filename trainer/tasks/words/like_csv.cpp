@@ -14,8 +14,11 @@ bool is_within(std::string_view sign, std::string_view word) {
   return at != word.npos && at > 0 && at + sign.size() < word.size();
 }
 
-// Whether a word is a heading of CSV: names with commas between them.
+// Whether a word is a heading of CSV: names with commas between them. The first may be empty, as that of an index.
 bool is_csv_heading(std::string_view word) {
+  if (word.starts_with("\"\"")) word.remove_prefix(2);
+  bool const has_index = word.starts_with(',');
+  if (has_index) word.remove_prefix(1);
   bool begins = true;  // a name
   for (char const c : word) {
     if (c == '"') continue;
@@ -24,7 +27,12 @@ bool is_csv_heading(std::string_view word) {
     if (begins ? !letter : !within) return false;
     begins = c == ',';
   }
-  return !begins && is_within(",", word);
+  return !begins && (has_index || is_within(",", word));
+}
+
+// Whether words are the first and the last of a list as programs print it: ['a', 'b'].
+bool is_list(std::string_view first, std::string_view last) {
+  return (first.starts_with("['") || first.starts_with("[\"")) && (last.ends_with("']") || last.ends_with("\"]"));
 }
 
 }  // namespace
@@ -39,12 +47,21 @@ void LikeCsv::end_line() {
     quoted_ += quoted ? 1 : 0;
     divided_ += quoted || is_within(",", first_) || is_within(",", last_) ? 1 : 0;
   }
-  if (shown_.empty() && (heading_ || quoted)) shown_ = first_.substr(0, kShownBytes);
+  bool const list = is_list(first_, last_);
+  lists_ += list ? 1 : 0;
+  if (shown_.empty() && (heading_ || quoted || list)) shown_ = first_.substr(0, kShownBytes);
   words_of_line_ = 0;
 }
 
 void LikeCsv::say(std::string_view path, std::vector<std::string>& notices) const {
   constexpr std::uint64_t kLinesMin = 3;
+  if (lines_ >= kLinesMin && 2 * lists_ > lines_) {
+    notices.push_back(fmt::format(
+        "{} has lists of words, such as '{} ...', and is read as words between blanks: brackets, quotes and "
+        "commas are parts of words; write the words alone, with blanks between them",
+        path, shown_));
+    return;
+  }
   bool const below_heading = heading_ && (quoted_ > 0 || 2 * divided_ > lines_ - 1);
   if (!below_heading && (lines_ < kLinesMin || 2 * quoted_ <= lines_)) return;
   notices.push_back(

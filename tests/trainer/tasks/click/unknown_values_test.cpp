@@ -149,6 +149,14 @@ TEST_F(PredictedUnknownValues, AreSaid) {
                                    "not seen them, or too rarely): ")))
         << more.back();
     EXPECT_THAT(notices_of(lines_of(5, whole)), Each(Not(HasSubstr("has a row")))) << more.back();
+    // Of few samples, if nothing is known.
+    auto const other_app = [](int i) { return fmt::format("A{}", i % 3); };
+    for (int const few : {1, 2}) {
+      EXPECT_THAT(notices_of(lines_of(few, fraction, other_app)),
+                  Contains(HasSubstr(fmt::format("{0} of {0} sample", few))))
+          << more.back();
+      EXPECT_THAT(notices_of(lines_of(few, fraction)), Each(Not(HasSubstr("has a row")))) << more.back();
+    }
   }
 }
 

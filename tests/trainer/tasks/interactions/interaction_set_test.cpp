@@ -103,6 +103,27 @@ TEST_F(InteractionSetTest, RejectsTablesOfFewRows) {
   expect_error([&] { read_interactions(config()); }, {"SPMF"});
 }
 
+// Lines of a log that gained a column, or of ratings below views.
+TEST_F(InteractionSetTest, RejectsLongerLinesBelowPairs) {
+  std::string pairs;
+  for (int i = 0; i < 1000; ++i) pairs += fmt::format("u{}\ti{}\n", i % 30, i % 77);
+  for (char const* const more : {"u1\ti2\t5\n", "u1\ti2\t5\t881250949\n", "u1\ti2\tx\ty\tz\n"}) {
+    folder_.write("train.txt", pairs + "u0\ti1\n" + more);
+    expect_error([&] { read_interactions(config()); },
+                 {"1 bad line of 1002", "train.txt:1002 has ", "and each of the first 1000 lines has 2",
+                  "[\"1\", \"2-\"] reads all fields after the first as items", "name two columns"});
+    DataConfig data = config();
+    data.table.columns = {"1", "2-"};
+    EXPECT_GT(read_interactions(data).items.size(), 77U);
+  }
+  // An empty field is none, and a user without items is left out.
+  folder_.write("train.txt", pairs + "u1\ti2\t\t\nu7\n");
+  EXPECT_EQ(read_interactions(config()).items.size(), 77U);
+  // Lists differ in their lengths.
+  folder_.write("train.txt", "u\ta\tb\tc\td\n" + pairs + "u1\ti2\ti3\ti4\n");
+  EXPECT_EQ(read_interactions(config()).items.size(), 81U);
+}
+
 // A number of items is no user or item.
 TEST_F(InteractionSetTest, RejectsNumbersOfItems) {
   for (char const* text : {"3 1 4 7\n2 4 9\n4 1 2 8 9\n", "u 3 1 4 7\nv 2 4 9\n"}) {

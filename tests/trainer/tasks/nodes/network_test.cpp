@@ -100,6 +100,21 @@ TEST_F(NetworkTest, RejectsBadLines) {
   EXPECT_THAT(notices_, ElementsAre(testing::HasSubstr("skipped 1 bad line of 2")));
 }
 
+// The third column of lines below pairs may be anything.
+TEST_F(NetworkTest, RejectsWeightsBelowPairs) {
+  std::string pairs;
+  for (int i = 0; i < 1000; ++i) pairs += fmt::format("a{} b{}\n", i % 30, i % 77);
+  expect_error([&] { read(pairs + "a b\na1 b1 4\n"); },
+               {"edges.txt:1002 has 3 fields, and each of the first 1000 lines has 2",
+                "[\"1\", \"2\", \"3\"] reads the third as weight"});
+  DataConfig data{.folder = folder_.path().string(), .train = "edges.txt", .valid = "", .test = ""};
+  data.valid_share = data.test_share = 0;
+  data.table.columns = {"1", "2", "3"};
+  EXPECT_EQ(read_network(data, false, notices_).network.edges(), 2002U);
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("1001 lines without one")));
+  EXPECT_EQ(read("a b 2\n" + pairs + "a b\na1 b1 4\n").edges(), 2002U);
+}
+
 TEST_F(NetworkTest, SaysThatWeightsLookLikeTimes) {
   read("a b 1082040961\nb c 1082155839\n");
   EXPECT_THAT(notices_, ElementsAre("edges have weights",

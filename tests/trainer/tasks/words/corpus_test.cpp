@@ -133,6 +133,8 @@ TEST_F(CorpusTest, SaysThatTextIsCsv) {
            "id,review,sentiment\n1,\"a film\nto see\nat all\",good\n",
            "\"id\",\"review\"\n\"1\",\"a film\nto see\nat all\"\n",
            "review,sentiment\na film to see,good\nnot at all,bad\n",
+           ",text\n0,a film to see\n1,not at all\n",
+           "\"\",\"text\"\n\"0\",\"a film to see\"\n\"1\",\"not at all\"\n",
        }) {
     EXPECT_THAT(read(text).notices, ElementsAre(testing::HasSubstr("text.txt looks like CSV, as '"))) << text;
   }
@@ -140,9 +142,18 @@ TEST_F(CorpusTest, SaysThatTextIsCsv) {
            "\"Yes,\" she said, \"now.\"\n\"No,\" he said, \"never\",\n\"Oh,\" said a \"b\", c\n",
            "well,\nit cost 1,000\n2,000 or more\n3,000 at most\n",
            "a,b\nis a pair of words\nand that is all\n",
+           ",b\nis a word\nand that is all\n",
+           "[a, b] and [c]\n'a' or 'b'\n['a', b\n",
            "a film, to see\nnot, at all\nwell, yes\n",
        }) {
     EXPECT_TRUE(read(text).notices.empty()) << text;
+  }
+}
+
+TEST_F(CorpusTest, SaysThatTextIsLists) {
+  for (char const* text :
+       {"['a', 'film']\n['to', 'see']\n['at']\n", "['a', 'film']\n[\"it's\", 'on']\n['at', \"it's\"]\n"}) {
+    EXPECT_THAT(read(text).notices, ElementsAre(testing::HasSubstr("text.txt has lists of words, such as '["))) << text;
   }
 }
 
