@@ -28,7 +28,11 @@ class ConvertOptions {
  private:
   std::string text_, binary_;
   std::string numbers_ = "13", categories_ = "26", bad_share_max_ = "0", threads_ = "0";
-  std::vector<std::string> many_, weighted_;
+  std::string separator_ = "auto", heading_ = "auto", comment_ = "auto";
+  std::vector<std::string> columns_, many_, weighted_;
 };
+
+// Returns a message in which keys of configurations are the options of the same meaning.
+std::string with_options(std::string message);
 
 }  // namespace gpups::tools

@@ -154,7 +154,14 @@ void run_report(tools::CommandLine const& line) {
 }
 
 void run_convert(tools::Conversion const& what) {
-  trainer::Converted const done = trainer::convert_samples(what.text, what.binary, what.layout, what.options);
+  trainer::Converted done;
+  try {
+    done = trainer::convert_samples(what.text, what.binary, what.layout, what.options);
+  } catch (Error const& error) {
+    throw Error(tools::with_options(error.what()));
+  }
+  done.notices.push_back(done.columns);
+  for (std::string& notice : done.notices) notice = tools::with_options(std::move(notice));
   print_notices(done.notices);
   nlohmann::json const json = {
       {"samples", done.samples}, {"bad", done.bad}, {"bytes", done.bytes}, {"seconds", done.seconds}};

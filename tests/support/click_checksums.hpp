@@ -42,6 +42,10 @@ inline void correct_checksums(std::string& bytes) {
   std::memcpy(bytes.data(), &header, sizeof header);
   if (header.layout_bytes <= bytes.size() - sizeof header) {
     header.xxh3 = digest(sizeof header, header.layout_bytes, digest(0, offsetof(FileHeader, xxh3)));
+    std::uint64_t const of_names = aligned(header.names_bytes);
+    if (of_names > 0 && of_names <= header.index_begin && header.index_begin <= bytes.size()) {
+      header.xxh3 = digest(header.index_begin - of_names, header.names_bytes, header.xxh3);
+    }
   }
   std::memcpy(bytes.data(), &header, sizeof header);
 }

@@ -102,6 +102,23 @@ class Clicks(unittest.TestCase):
             done = self.run_it("predict", "out", file)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_convert_reads_the_columns_that_are_named(self):
+        self.write("table.csv", ["id,app,click,site,price\n", "7,x,1,abc,5\n", "8,y,0,def,2\n"])
+        shape = ("--numeric-columns", 1, "--categorical-columns", 2)
+        convert = ("convert", "table.csv", "table.bin", *shape)
+        done = self.run_it(*convert, "--columns", "click,price,site,app")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the label is 'click'; numbers I1 = 'price'; categories C1 = 'site', C2 = 'app'\n", done.stderr)
+        for options, said in (((), "cannot be told): name them with --columns"),
+                              (("--columns", "click,price"), "--columns has 2 names, and --numeric-columns is 1"),
+                              (("--columns", "click,cost,site,app"), "has no column \"cost\" (--columns names it"),
+                              (("--columns", "3,5,4,2", "--heading", "some"), "--heading is 'some'"),
+                              (("--columns", "3,5,4,2", "--separator", "bar"), "separated by |")):
+            with self.subTest(options=options):
+                done = self.run_it(*convert, *options)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(said, done.stderr)
+
     def test_predict_of_ratings_says_that_lines_have_no_prediction(self):
         self.write("ratings.txt", [f"{r} {c} {1 + r * c % 5}\n" for r in range(9) for c in range(9)])
         self.write("ratings.toml", ['[data]\nreader = "ratings"\ntrain = "ratings.txt"\n[run]\ndevice = "host"\n'])

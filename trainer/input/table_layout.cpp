@@ -309,6 +309,18 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   return layout;
 }
 
+bool SameColumns::is_reordered(TableLayout const& layout) const {
+  std::size_t const both = std::min(first_.columns.size(), layout.columns.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    std::size_t const here = layout.columns[i], there = first_.columns[i];
+    if (here >= layout.names.size() || there >= first_.names.size()) continue;
+    std::string const& name = first_.names[there];
+    if (layout.names[here] == name) continue;
+    if (std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end()) return true;
+  }
+  return false;
+}
+
 void SameColumns::check(TableLayout const& layout, std::string_view path) {
   if (first_path_.empty()) {
     first_path_ = path;
@@ -327,16 +339,8 @@ void SameColumns::check(TableLayout const& layout, std::string_view path) {
                 "{} has {}, and {} has {} (their columns would be read in two ways): give all files a heading, or set "
                 "data.columns to numbers",
                 path, layout.heading ? "a heading" : "none", first_path_, first_.heading ? "a heading" : "none");
-  bool reordered = false;  // a column has the name that another one has in the first file
-  for (std::size_t i = 0; i < both; ++i) {
-    std::size_t const here = layout.columns[i], there = first_.columns[i];
-    if (here >= layout.names.size() || there >= first_.names.size()) continue;
-    std::string const& name = first_.names[there];
-    reordered = reordered || (layout.names[here] != name &&
-                              std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end());
-  }
   GPUPS_REQUIRE(
-      !reordered,
+      !is_reordered(layout),
       "{} has the columns {}, and {} has them in another order (they are read by their places): name them with "
       "data.columns",
       path, fmt::join(layout.names, ", "), first_path_);

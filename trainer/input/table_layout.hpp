@@ -69,6 +69,11 @@ class SameColumns {
   bool empty() const { return first_path_.empty(); }  // no file was checked
   // Throws Error if the layout of a file contradicts that of the first one.
   void check(TableLayout const& layout, std::string_view path);
+  // Returns whether a column has the name that another one has in the first file. REQUIRES: a file was checked.
+  bool is_reordered(TableLayout const& layout) const;
+  // Whether the first file has a heading.
+  bool has_names() const { return !empty() && first_.heading && !first_.names.empty(); }
+  std::string const& first_path() const { return first_path_; }
   // Returns the layout of the first file. REQUIRES: a file was checked.
   TableLayout const& first() const { return first_; }
 

@@ -110,7 +110,42 @@ void say_if_fractions(Split const& split, std::vector<std::string>& notices) {
       "labels are fractions, such as {}: if another column has the labels, data.columns names it first", *fraction));
 }
 
+// Compares the columns of a binary file, which are read by their places, with those of other files.
+void compare_names(Samples const& samples, fs::path const& path, SameColumns& same, std::vector<std::string>& notices) {
+  if (samples.names().empty()) {
+    if (same.has_names()) say_no_names(path.string(), same.first_path(), notices);
+    return;
+  }
+  TableLayout layout{.heading = true, .names = samples.names()};
+  for (std::size_t i = 0; i < layout.names.size(); ++i) layout.columns.push_back(i);
+  if (!same.empty() && !same.has_names()) return say_no_names(same.first_path(), path.string(), notices);
+  GPUPS_REQUIRE(same.empty() || !same.is_reordered(layout),
+                "{} has the label, numbers and categories {}, and {} has them in another order (they are read by their "
+                "places): convert the text again with --columns, in the order of {}",
+                path.string(), fmt::join(layout.names, ", "), same.first_path(), same.first_path());
+  if (same.empty()) same.check(layout, path.string());
+}
+
+// Throws Error if the settings say how text is divided.
+void require_no_text_settings(Config const& config) {
+  TableSettings const &table = config.data.table, usual;
+  char const* const key = !table.columns.empty()               ? "columns"
+                          : table.heading != usual.heading     ? "heading"
+                          : table.separator != usual.separator ? "separator"
+                          : table.comment != usual.comment     ? "comment"
+                                                               : nullptr;
+  GPUPS_REQUIRE(key == nullptr,
+                "data.{0} has no effect here (all files are binary, with the columns that they were converted with): "
+                "remove it, or convert the text again with --{0}",
+                key);
+}
+
 }  // namespace
+
+void say_no_names(std::string_view path, std::string_view other, std::vector<std::string>& notices) {
+  notices.push_back(
+      fmt::format("{} has no names of its columns, and {} has some: their order could not be compared", path, other));
+}
 
 Layout layout_of(Config const& config) {
   ClickSettings const& click = config.settings<ClickSettings>();
@@ -142,6 +177,7 @@ Samples open_click_files(std::span<fs::path const> files, Config const& config, 
       path.string(), with_count(samples.layout().numbers.size(), "number"),
       with_count(samples.layout().categories.size(), "category"), with_count(layout.numbers.size(), "number"),
       with_count(layout.categories.size(), "category"));
+  if (same != nullptr) compare_names(samples, path, *same, notices);
   return samples;
 }
 
@@ -165,6 +201,11 @@ ClickData::ClickData(Config const& config)
   };
   test_ = held_out("test", config.data.test, config.data.test_share);  // the last samples
   valid_ = held_out("valid", config.data.valid, config.data.valid_share);
+  auto const is_text = [](std::optional<Split> const& split) { return split && split->samples.in_memory(); };
+  if (!is_text(train_) && !is_text(valid_) && !is_text(test_)) require_no_text_settings(config);
+  if (!is_text(train_) && train_.samples.names().empty() && same_columns_.has_names()) {
+    say_no_names(config.data.train, same_columns_.first_path(), notices_);
+  }
   GPUPS_REQUIRE(train_.count > 0,
                 "{} has no samples for training (all are for validation and the test): lower data.valid_share and "
                 "data.test_share",

@@ -26,8 +26,12 @@ struct Split {
   std::uint64_t first = 0, count = 0;
 };
 
+// Adds a notice that the order of columns could not be compared: a file has no names of them, and another has.
+void say_no_names(std::string_view path, std::string_view other, std::vector<std::string>& notices);
+
 // Opens files of samples: one that is binary, or some of text. Adds to `notices` what a user should know. Throws Error
-// if the layout of a binary file is not the configuration's. same: of other files of the run, or null.
+// if the layout of a binary file is not the configuration's. same: of other files of the run, or null; a binary file
+// without names of its columns is not compared.
 Samples open_click_files(std::span<std::filesystem::path const> files, Config const& config,
                          std::vector<std::string>& notices, SameColumns* same = nullptr);
 
@@ -39,7 +43,8 @@ class ClickData : public Data {
   Split const& train() const { return train_; }
   // Statistics of the training samples.
   SampleStatistics const& statistics() const { return statistics_; }
-  SameColumns const& columns() const { return same_columns_; }  // of the text of all splits; empty without text
+  // Of all splits; empty if all are binary files without names of columns.
+  SameColumns const& columns() const { return same_columns_; }
   // Returns the values that occur at least `min_count` times in the training samples, in the categories of `features`.
   // The first call measures them. Any thread. REQUIRES: all calls have the same arguments.
   FrequentValues const& frequent_values(Features const& features, std::uint32_t min_count) const;
@@ -64,7 +69,7 @@ class ClickData : public Data {
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
 
   std::vector<std::string> notices_;
-  SameColumns same_columns_;  // of the text of all splits
+  SameColumns same_columns_;
   bool is_shuffled_;
   Split train_;
   std::optional<Split> valid_, test_;

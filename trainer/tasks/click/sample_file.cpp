@@ -2,6 +2,7 @@
 #include "trainer/tasks/click/sample_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,12 +19,31 @@ namespace {
 
 constexpr std::size_t kLayoutBytesMax = std::size_t{2} << 20;  // more than check_layout() allows
 
-std::uint64_t digest_of_header(FileHeader const& header, std::string_view layout) {
+constexpr std::size_t kNamesBytesMax = std::size_t{64} << 20;  // a line of text has at most 16 MiB
+
+std::uint64_t digest_of_header(FileHeader const& header, std::string_view layout, std::string_view names) {
   auto const bytes = std::as_bytes(std::span(&header, 1)).first(offsetof(FileHeader, xxh3));
-  return kernels::checksum(std::as_bytes(std::span(layout)), kernels::checksum(bytes));
+  std::uint64_t const digest = kernels::checksum(std::as_bytes(std::span(layout)), kernels::checksum(bytes));
+  return names.empty() ? digest : kernels::checksum(std::as_bytes(std::span(names)), digest);
 }
 
-// Throws Error unless each block is between `begin` and `end`, the layout's end and the index.
+// Returns the lines of a text. Throws Error unless there are `count`.
+std::vector<std::string> read_names(std::string_view text, std::size_t count, std::string const& path) {
+  std::vector<std::string> names;
+  if (text.empty()) return names;
+  while (true) {
+    std::size_t const end = text.find('\n');
+    names.emplace_back(text.substr(0, end));
+    if (end == text.npos) break;
+    text.remove_prefix(end + 1);
+  }
+  GPUPS_REQUIRE(names.size() == count,
+                "{} has {} names of {} columns (it was changed after it was written): convert the text again", path,
+                names.size(), count);
+  return names;
+}
+
+// Throws Error unless each block is between `begin` and `end`, the layout's end and the names or the index.
 void check_entries(std::span<BlockEntry const> entries, std::uint64_t begin, std::uint64_t end,
                    std::string const& path) {
   for (std::size_t b = 0; b < entries.size(); ++b) {
@@ -54,10 +74,11 @@ FileHeader read_header(InputFile const& file) {
       "{} is not a binary file of samples (its first bytes are others): convert text with gpu_train convert",
       file.path());
   GPUPS_REQUIRE(
-      header.version == kFormatVersion && header.block_samples == kSampleBlock && header.reserved == 0,
-      "{} has version {} of the format, or blocks of another size (this program reads version {}): convert the "
+      header.version == (header.names_bytes > 0 ? kVersionWithNames : kVersionWithoutNames) &&
+          header.block_samples == kSampleBlock && header.names_bytes <= kNamesBytesMax,
+      "{} has version {} of the format, or blocks of another size (this program reads versions {} and {}): convert the "
       "text again",
-      file.path(), header.version, kFormatVersion);
+      file.path(), header.version, kVersionWithoutNames, kVersionWithNames);
   GPUPS_REQUIRE(header.layout_bytes <= kLayoutBytesMax && header.layout_bytes <= file.bytes() - sizeof header,
                 "{} is shorter than its header and layout (it was cut): copy or convert it again", file.path());
   return header;
@@ -70,7 +91,17 @@ SampleFileFacts read_sample_file(InputFile const& file) {
   FileHeader const header = read_header(file);
   std::string layout(header.layout_bytes, '\0');
   layout.resize(file.read_at(sizeof header, layout.data(), layout.size()));
-  GPUPS_REQUIRE(digest_of_header(header, layout) == header.xxh3,
+  std::uint64_t const layout_end = sizeof header + header.layout_bytes, of_names = aligned(header.names_bytes);
+  bool const has_room = header.index_begin <= file.bytes() && of_names <= header.index_begin &&
+                        header.index_begin - of_names >= layout_end;
+  GPUPS_REQUIRE(has_room || of_names == 0,
+                "{} has no room for {} bytes of names before its index at byte {} (it was cut or changed): copy or "
+                "convert it again",
+                path, header.names_bytes, header.index_begin);
+  std::string names(header.names_bytes, '\0');
+  std::uint64_t const blocks_end = header.index_begin - of_names;
+  if (of_names > 0) names.resize(file.read_at(blocks_end, names.data(), names.size()));
+  GPUPS_REQUIRE(digest_of_header(header, layout, names) == header.xxh3,
                 "{} has a header with a wrong checksum (it was changed after it was written): convert the text again",
                 path);
   std::uint64_t const blocks = header.samples / kSampleBlock + (header.samples % kSampleBlock != 0);
@@ -87,8 +118,10 @@ SampleFileFacts read_sample_file(InputFile const& file) {
   GPUPS_REQUIRE(kernels::checksum(index.first(read)) == header.index_xxh3,
                 "{} has an index with a wrong checksum (it was changed after it was written): convert the text again",
                 path);
-  check_entries(entries, sizeof header + header.layout_bytes, begin, path);
-  return {.layout = read_layout(layout, path), .samples = header.samples, .entries = std::move(entries)};
+  check_entries(entries, layout_end, blocks_end, path);
+  SampleFileFacts facts{.layout = read_layout(layout, path), .samples = header.samples, .entries = std::move(entries)};
+  facts.names = read_names(names, facts.layout.columns(), path);
+  return facts;
 }
 
 SampleFileWriter::SampleFileWriter(std::filesystem::path const& path, Layout const& layout)
@@ -113,17 +146,21 @@ void SampleFileWriter::add(std::span<std::byte const> block, std::uint64_t xxh3)
   align();
 }
 
-std::uint64_t SampleFileWriter::finish(std::uint64_t samples) {
+std::uint64_t SampleFileWriter::finish(std::uint64_t samples, std::vector<std::string> const& names) {
   GPUPS_ASSERT(entries_.size() == (samples + kSampleBlock - 1) / kSampleBlock);
+  std::string const lines = fmt::format("{}", fmt::join(names, "\n"));
+  write(lines.data(), lines.size());
+  align();
   std::span const index = std::as_bytes(std::span(entries_));
-  FileHeader header{.version = kFormatVersion,
+  FileHeader header{.version = lines.empty() ? kVersionWithoutNames : kVersionWithNames,
                     .layout_bytes = static_cast<std::uint32_t>(layout_.size()),
                     .block_samples = kSampleBlock,
+                    .names_bytes = static_cast<std::uint32_t>(lines.size()),
                     .samples = samples,
                     .index_begin = written_,
                     .index_xxh3 = kernels::checksum(index)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.xxh3 = digest_of_header(header, layout_);
+  header.xxh3 = digest_of_header(header, layout_, lines);
   write(index.data(), index.size());
   if (::pwrite(file_, &header, sizeof header, 0) != sizeof header) fail("written");
   if (::fsync(file_) != 0) fail("written to the disk");

@@ -19,7 +19,8 @@ namespace gpups::trainer {
 struct SampleFileFacts {
   Layout layout;
   std::uint64_t samples = 0;
-  std::vector<BlockEntry> entries;  // each block ends before the index
+  std::vector<BlockEntry> entries;   // each block ends before the index
+  std::vector<std::string> names{};  // of the layout's columns in the heading of the text; empty: it had none
 };
 
 // Reads header, layout and index of a file. Throws Error if the file is of another kind, was cut or changed. Does not
@@ -37,8 +38,9 @@ class SampleFileWriter {
 
   // Appends a block. xxh3: kernels::checksum(block). All blocks but the last are full.
   void add(std::span<std::byte const> block, std::uint64_t xxh3);
-  // Writes index and header, and renames the file. Returns the size of the file in bytes.
-  std::uint64_t finish(std::uint64_t samples);
+  // Writes names, index and header, and renames the file. names: see SampleFileFacts. Returns the size of the file in
+  // bytes.
+  std::uint64_t finish(std::uint64_t samples, std::vector<std::string> const& names = {});
 
  private:
   void write(void const* data, std::size_t bytes);

@@ -39,6 +39,7 @@ class SampleStorage {
   explicit SampleStorage(std::filesystem::path const& path);
 
   Layout const& layout() const { return facts_.layout; }
+  std::vector<std::string> const& names() const { return facts_.names; }
   BlockShape const& shape() const { return shape_; }
   std::uint64_t samples() const { return facts_.samples; }
   bool in_memory() const { return !file_; }

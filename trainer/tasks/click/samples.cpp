@@ -118,6 +118,7 @@ void fill(BlockShape const& shape, std::size_t samples, EachRun const& each_run,
 
 std::uint64_t Samples::size() const { return storage_->samples(); }
 Layout const& Samples::layout() const { return storage_->layout(); }
+std::vector<std::string> const& Samples::names() const { return storage_->names(); }
 
 std::uint64_t Samples::digest() const {
   std::string const text = layout_text(layout());

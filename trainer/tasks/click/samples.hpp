@@ -42,6 +42,9 @@ class Samples {
 
   std::uint64_t size() const;
   Layout const& layout() const;
+  // Returns the names that the columns of the layout had in the heading of converted text: of the label, the numbers
+  // and the categories. Empty: the file has none, or the samples are of text.
+  std::vector<std::string> const& names() const;
   // Returns a digest that is equal for equal data, whether it was text or a binary file. Combines checksums of blocks,
   // and reads no samples.
   std::uint64_t digest() const;

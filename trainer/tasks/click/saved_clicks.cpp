@@ -54,6 +54,7 @@ void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notice
   config.data.bad_share_max = 0;  // each sample needs a probability, so no bad line is left out
   SameColumns trained = columns_;
   Samples const samples = open_click_files(std::span(&file, 1), config, notices, &trained);
+  if (columns_.empty() && trained.has_names()) say_no_names("the training data", file.string(), notices);
   ClickPredictor predictor(*model_, *dense_);
   Stream stream = store_->make_stream();
   SampleBatch batch;

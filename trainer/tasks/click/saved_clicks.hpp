@@ -40,7 +40,7 @@ class SavedClicks {
   SavedState saved_;
   std::unique_ptr<ClickModel> model_;
   std::unique_ptr<DenseLayers> dense_;
-  SameColumns columns_;  // of the training files, unless they are binary
+  SameColumns columns_;  // of the training files, unless they are binary and without names
   SampleStatistics statistics_;
   FrequentValues frequent_;
   std::unique_ptr<Store> store_;

@@ -265,7 +265,8 @@ TEST(ClickSamples, RejectsInvalidHeaders) {
     expect_error([&] { use(clicks.write(changed)); }, {"changed.bin", words});
   };
   auto const big = ~std::uint64_t{0};
-  rejected(offsetof(FileHeader, version), std::uint32_t{2}, "has version 2");
+  rejected(offsetof(FileHeader, version), std::uint32_t{3}, "has version 3");
+  rejected(offsetof(FileHeader, version), std::uint32_t{2}, "has version 2");  // which has names
   rejected(offsetof(FileHeader, block_samples), std::uint32_t{0}, "blocks of another size");
   rejected(offsetof(FileHeader, layout_bytes), std::uint32_t{0x00100000}, "shorter than its header and layout");
   rejected(offsetof(FileHeader, samples), std::uint64_t{0}, "which does not fit 0 samples");
