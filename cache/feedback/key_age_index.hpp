@@ -37,7 +37,7 @@ class KeyAgeIndex {
 
   // Returns the slots whose mark is at least `age` steps before `step`, ascending.
   Array<std::uint32_t> wait_list_aged(Stream& stream, kernels::ResidualMark mark, Clock step, std::uint32_t age) const;
-  // Returns the slots of all keys, ascending.
+  // Returns the slots of all keys, ascending. Queued on `stream`.
   Array<std::uint32_t> list_slots(Stream& stream) const { return index_.list_ids(stream); }
   // Returns the age in steps since the last use from which keys must be erased so that at most 7/8 of `most` keys stay;
   // 0 if there are no more than `most` keys. At least 1 otherwise, so keys of step `step` stay. Depends only on the

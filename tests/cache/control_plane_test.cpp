@@ -150,10 +150,9 @@ TEST_P(ControlPlane, NothingPerKeyOnTheHost) {
   }
 }
 
-// Batches are divided into rows that are announced and rows that are read as they are: one wait more, and those in
-// which rows with leases are forgotten.
+// Batches are divided into rows that are announced and rows that are read as they are, which takes one wait more.
 TEST_P(ControlPlane, NothingPerKeyOnTheHostWithStaleness) {
-  constexpr std::uint64_t kWaitsMax = 11, kLaunchesMax = 190;
+  constexpr std::uint64_t kWaitsMax = 9, kLaunchesMax = 190;
   constexpr std::int64_t kStaleness = 4;
   int const ranks = GetParam().is_host() ? 8 : 3;
   for (auto const& costs : {costs_of({GetParam(), 2, 4, 8, kStaleness}), costs_of({GetParam(), 2, 26, 8, kStaleness}),
