@@ -49,7 +49,7 @@ void WaitingSums::wait_insert(Stream& stream, std::span<SlotsOfKeys const> lists
   }
 }
 
-void WaitingSums::wait_erase(Stream& stream, std::span<ClearedSlots const> lists) {
+void WaitingSums::erase(Stream& stream, std::span<ClearedSlots const> lists) {
   std::vector<kernels::KeyIndex::Erasure> erasures;
   for (auto const& [sums, slots] : lists) erasures.push_back({&sums->index_, slots, true});
   kernels::KeyIndex::wait_erase_ids(stream, erasures);
@@ -61,7 +61,7 @@ void WaitingSums::wait_drop(Stream& stream, View<Key const> keys) {
   index_.find(stream, keys, slots);
   kernels::ClearWaiting const list{.from = rows(), .slots = slots};
   kernels::clear_waiting(stream, {&list, 1});
-  index_.wait_erase(stream, keys);
+  index_.wait_erase_ids(stream, slots);
 }
 
 std::vector<Key> WaitingSums::wait_keys(Stream& stream) const {

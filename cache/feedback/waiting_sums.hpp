@@ -31,12 +31,12 @@ class WaitingSums {
   };
   static void find(Stream& stream, std::span<SlotsOfKeys const> lists);
   static void wait_insert(Stream& stream, std::span<SlotsOfKeys const> lists);
-  // Erases the keys of slots whose sums were cleared.
+  // Erases the keys of slots whose sums were cleared. REQUIRES: all slots have keys.
   struct ClearedSlots {
     WaitingSums* sums;
     View<std::uint32_t const> slots;  // (n), distinct
   };
-  static void wait_erase(Stream& stream, std::span<ClearedSlots const> lists);
+  static void erase(Stream& stream, std::span<ClearedSlots const> lists);
   // Returns the sums by slot.
   kernels::WaitingRows rows() const { return {sums_.ref(), marks_.ref()}; }
 

@@ -34,7 +34,6 @@ UndividedColumns join_parts(Stream& stream, std::span<UndividedPart const> parts
   batch.keys = Array<Key>(device, batch.rows);
   batch.ids = words(), batch.first_of = words(), batch.occurrences = words(), batch.place_of_row = words();
   kernels::concatenate_keys(stream, keys, batch.keys);
-  memory::fill_bytes(stream, batch.ids.data(), 0xFF, batch.ids.bytes());  // kNoRow
   if (std::find(batch.has_repeats.begin(), batch.has_repeats.end(), true) == batch.has_repeats.end()) return batch;
   Array<Key> const sorted(device, batch.rows);
   auto const positions = words();

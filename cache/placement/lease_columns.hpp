@@ -32,7 +32,7 @@ struct UndividedColumns {
   std::vector<bool> has_repeats;         // of each table: it has several parts
   std::uint32_t rows = 0;
   Array<Key> keys{};
-  Array<std::uint32_t> ids{};       // of records, or kNoRow; not set yet
+  Array<std::uint32_t> ids{};       // of records, or kNoRow; see ReplicaLeases
   Array<std::uint32_t> first_of{};  // see kernels::FirstRows
   Array<std::uint32_t> occurrences{};
   Array<std::uint32_t> place_of_row{};  // among the announced rows of the table

@@ -128,6 +128,7 @@ std::vector<std::uint32_t> TableShard::wait_replica_ages(Stream& stream, std::sp
     counted.push_back({shard->uses_.ref(), rows, kernels::replica_word(step)});
   }
   Array<std::uint32_t> const counts(stream.device(), kernels::kReplicaAges * tables.size());
+  memory::fill_bytes(stream, counts.data(), 0, counts.bytes());
   kernels::count_replicas(stream, counted, counts);
   return to_host(stream, counts.view());
 }
@@ -136,10 +137,14 @@ std::vector<std::uint32_t> TableShard::wait_replica_ages(Stream& stream, std::sp
 // more. The replicas that have not been used for longest are dropped.
 void TableShard::wait_limit_replicas(Stream& stream, std::span<std::unique_ptr<TableShard> const> tables, Clock step) {
   std::vector<TableShard*> over;
+  bool any = false;
   for (auto const& table : tables) {
-    if (table->replicas_ > table->replica_budget()) over.push_back(table.get());
+    std::size_t const budget = table->replica_budget();
+    any = any || table->replicas_ > budget;
+    // Tables are looked at together: all of those from which something would be dropped.
+    if (table->replicas_ > budget / 4 * 3) over.push_back(table.get());
   }
-  if (over.empty()) return;
+  if (!any) return;
   auto const of_age = wait_replica_ages(stream, over, step);
   std::vector<TableShard*> dropping;
   std::vector<std::uint32_t> ages;

@@ -68,6 +68,7 @@ void KeyEncoder::encode(Stream& host, std::span<List const> lists) {
 }
 
 void KeyEncoder::encode(View<Key const> keys, std::vector<std::uint8_t>& wire) {
+  if (keys.empty()) return;  // an empty list is not sent to all homes, so it must change nothing
   auto const far = far_keys(keys);
   recent_.reserve(far.size());
   if (table_size(recent_.reserved()) != table_.size()) rebuild();
@@ -154,6 +155,7 @@ std::vector<std::vector<Key>> KeyDecoder::decode(Stream& host, std::span<List co
 }
 
 std::vector<Key> KeyDecoder::add(std::string_view list, std::uint64_t count) {
+  if (count == 0) return {};
   auto decoded = decode_keys(list, count, recent_.keys());
   recent_.reserve(decoded.fresh.size());
   for (std::uint32_t const slot : decoded.known) recent_.use(slot);

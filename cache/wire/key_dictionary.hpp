@@ -33,7 +33,7 @@ class KeyEncoder {
   // Encodes lists, and adds new keys to their dictionaries. Lists of different dictionaries are encoded in parallel, on
   // the threads of `host`, which is a host stream. The bytes do not depend on the number of threads.
   static void encode(Stream& host, std::span<List const> lists);
-  // The same for one list of this dictionary.
+  // The same for one list of this dictionary. A list without keys changes nothing.
   void encode(View<Key const> keys, std::vector<std::uint8_t>& wire);
 
   // Appends encoded keys to `wire` without changing the dictionary. keys: (n), ascending and distinct, on the host.

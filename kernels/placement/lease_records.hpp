@@ -15,14 +15,17 @@
 namespace gpups::kernels {
 
 // The words of a record. A number without a key has zeros.
-inline constexpr std::size_t kLeaseWords = 4;
+inline constexpr std::size_t kLeaseWords = 5;
+// The word with numbers of uses, and flags.
+inline constexpr std::size_t kUsesOfLease = 4;
 
 // A record. Steps are numbers from 1 on; 0 means none.
 struct LeaseRecord {
   std::uint64_t refreshed = 0;        // the last batch that was planned to refresh the row
   std::uint64_t leased_until = 0;     // the last step in which a planned lease lasts
   std::uint64_t earlier_refresh = 0;  // in a step before `refreshed`, whose batch was planned later
-  std::uint32_t occurrences = 0;      // of leased uses since the refresh
+  std::uint64_t latest_use = 0;       // the last batch that was planned to read the replica as it is
+  std::uint32_t occurrences = 0;      // of leased uses since the refresh; fewer than 2^32
   std::uint32_t waiting_uses = 0;     // leased uses whose gradients may wait, below 2^29
   bool leased = false;                // since the refresh
   bool overdue = false;               // gradients wait that the next batch must send
@@ -32,10 +35,11 @@ struct LeaseRecord {
 
   GPUPS_FN static constexpr std::uint64_t number_of(std::int64_t step) { return static_cast<std::uint64_t>(step) + 1; }
   GPUPS_FN static LeaseRecord read(std::uint64_t const* words) {
-    std::uint64_t const packed = words[3];
+    std::uint64_t const packed = words[kUsesOfLease];
     return {.refreshed = words[0],
             .leased_until = words[1],
             .earlier_refresh = words[2],
+            .latest_use = words[3],
             .occurrences = static_cast<std::uint32_t>(packed),
             .waiting_uses = static_cast<std::uint32_t>(packed >> kWaitingBit) & ((1U << (kFlagBit - kWaitingBit)) - 1),
             .leased = (packed >> kFlagBit & 1) != 0,
@@ -46,8 +50,10 @@ struct LeaseRecord {
     words[0] = refreshed;
     words[1] = leased_until;
     words[2] = earlier_refresh;
-    words[3] = packed_uses(waiting_uses, occurrences) | std::uint64_t{leased ? 1U : 0U} << kFlagBit |
-               std::uint64_t{overdue ? 1U : 0U} << (kFlagBit + 1) | std::uint64_t{left ? 1U : 0U} << (kFlagBit + 2);
+    words[3] = latest_use;
+    words[kUsesOfLease] = packed_uses(waiting_uses, occurrences) | std::uint64_t{leased ? 1U : 0U} << kFlagBit |
+                          std::uint64_t{overdue ? 1U : 0U} << (kFlagBit + 1) |
+                          std::uint64_t{left ? 1U : 0U} << (kFlagBit + 2);
   }
   GPUPS_FN static constexpr std::uint64_t packed_uses(std::uint32_t uses, std::uint32_t occurrences) {
     return std::uint64_t{uses} << kWaitingBit | occurrences;
@@ -60,9 +66,13 @@ struct LeaseRecord {
   GPUPS_FN bool is_leased_at(std::uint64_t step, std::uint64_t staleness) const {
     return is_known() && leased && !overdue && refreshed < step && step <= refreshed + staleness;
   }
-  // The record when a batch of `step` refreshes the row, without a lease.
+  // The record when a batch of `step` refreshes the row, without a lease. If later batches were planned before it, the
+  // gradients of their leased uses wait on.
   GPUPS_FN LeaseRecord refreshed_at(std::uint64_t step) const {
-    return {.refreshed = step, .leased_until = leased_until};
+    return {.refreshed = step,
+            .leased_until = leased_until,
+            .latest_use = latest_use,
+            .waiting_uses = latest_use > step ? waiting_uses : 0};
   }
 };
 
@@ -91,7 +101,7 @@ struct LeaseLists {
     kLost,       // a refreshed row had a lease, and gets none
     kEnded,      // a lease ended, and nothing waits
     kForgotten,  // a record is dropped
-    kChanges
+    kChanges,    // their number, and: none of them
   };
   std::uint32_t tables = 0, ranks = 1, parts = 0;
 

@@ -60,6 +60,7 @@ struct PlannedUses {
     LeaseRecord record = LeaseRecord::read(words);
     if (!steps.refresh_all && record.is_leased_at(steps.step, steps.staleness)) {
       ++record.waiting_uses;
+      if (record.latest_use < steps.step) record.latest_use = steps.step;
       record.occurrences += occurrences[row];
       record.write(words);
       count_age(row, record.refreshed);
@@ -87,7 +88,7 @@ struct PlannedUses {
     bool const leased = list_of[first] == kNoList;
     if (leased) {
       std::uint64_t* const words = home.records.row(ids[first]);
-      atomic_add(words + 3, LeaseRecord::packed_uses(1, occurrences[row]));
+      atomic_add(words + kUsesOfLease, LeaseRecord::packed_uses(1, occurrences[row]));
       count_age(row, words[0]);
     } else {
       atomic_add(occurrences + first, occurrences[row]);

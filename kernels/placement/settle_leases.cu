@@ -148,15 +148,15 @@ void run(Exec<S> ex, CountApplied const& c) {
     std::uint32_t const at = l.items[i] - l.first_item;
     std::uint64_t* const words = l.records.row(l.ids[at]);
     if (words[0] >= step) return;  // the use is of an earlier lease
-    std::uint64_t before = atomic_load(words + 3);
+    std::uint64_t before = atomic_load(words + kUsesOfLease);
     for (;;) {
-      std::uint64_t after[kLeaseWords] = {words[0], words[1], words[2], before};
+      std::uint64_t after[kLeaseWords] = {words[0], words[1], words[2], words[3], before};
       LeaseRecord record = LeaseRecord::read(after);
       if (record.waiting_uses == 0) return;
       --record.waiting_uses;
       record.occurrences -= record.occurrences < l.entries[at] ? record.occurrences : l.entries[at];
       record.write(after);
-      std::uint64_t const was = atomic_exchange_if(words + 3, before, after[3]);
+      std::uint64_t const was = atomic_exchange_if(words + kUsesOfLease, before, after[kUsesOfLease]);
       if (was == before) return;
       before = was;
     }

@@ -46,7 +46,6 @@ void run(Exec<S> ex, CountReplicasOfAll const& all) {
   GPUPS_ASSERT(all.counts.size() == kReplicaAges * all.tables.size());
   std::vector<CountedReplicas> tables;
   for (auto const& table : all.tables) tables.push_back({table, tables.size()});
-  each(ex, all.counts.size(), [counts = all.counts] GPUPS_FN(std::size_t i) { counts[i] = 0; });
   SegmentList const list(ex, std::move(tables), [](CountedReplicas const& t) { return t.of.rows; });
   each_item(ex, list.segments(), [counts = all.counts] GPUPS_FN(CountedReplicas const& t, std::size_t i) {
     std::uint32_t const word = *t.of.uses.row(static_cast<std::uint32_t>(i));

@@ -39,7 +39,7 @@ void mark_replicas(Stream& stream, std::span<MarkReplicas const> lists);
 inline void mark_replicas(Stream& stream, MarkReplicas const& list) { mark_replicas(stream, {&list, 1}); }
 
 // Counts replicas by the time since their last use: counts[kReplicaAges * t + replica_age(s)] for s steps. Replicas
-// that a later step uses are not counted. counts: (tables, kReplicaAges).
+// that a later step uses are not counted. counts: (tables, kReplicaAges), zero before the call.
 struct CountReplicas {
   Rows<std::uint32_t> uses;
   std::uint32_t rows;  // rows 0 .. rows - 1 are read

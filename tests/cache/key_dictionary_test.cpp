@@ -85,6 +85,17 @@ TEST(KeyDictionary, ExtremeKeysArrive) {
   pair.send({});
 }
 
+// Readers send no list to a home of which a batch has no keys; if other tables have some, the home decodes an empty
+// one.
+TEST(KeyDictionary, EmptyListsChangeNothing) {
+  Pair pair(std::size_t{1} << 20);
+  std::string_view nothing;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    pair.send(spread_keys(i * 5000, i % 3 == 0 ? 5000 : 100));
+    EXPECT_EQ(pair.decoder.decode(nothing, 0), std::vector<Key>{});
+  }
+}
+
 TEST(KeyDictionary, FrequentKeysKeepTheirSlots) {
   Pair pair(100);
   auto const hot = spread_keys(0, 50);

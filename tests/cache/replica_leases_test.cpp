@@ -226,6 +226,16 @@ TEST_P(ReplicaLeasesOn, GradientsOfLaterUsesStayDueIfAnEarlierStepSendsAll) {
   EXPECT_EQ(plan.due_occurrences, Counts{1});
 }
 
+// The batch of step 3 is planned last, because step 1 was rejected or because it sends everything.
+TEST_P(ReplicaLeasesOn, GradientsOfLaterUsesStayDueIfAnEarlierBatchRefreshesTheRow) {
+  EXPECT_EQ(steps.plan(1, {7, 8}), "RR");
+  EXPECT_EQ(steps.plan(4, {7, 8}), "ll");
+  steps.retry({7});
+  EXPECT_EQ(steps.text(steps.divide(3, Keys{7}, {.refresh_all = true, .send_all = true})), "R 8");
+  EXPECT_EQ(steps.plan(8, {}), " 7 8") << "those of step 4";
+  EXPECT_EQ(steps.plan(20, {}), "");
+}
+
 TEST_P(ReplicaLeasesOn, KeepToTheirLimit) {
   EXPECT_EQ(steps.plan(0, {1, 2, 3, 4, 5}, 4), "RRRrr") << "a quarter is for rows that are used again";
   EXPECT_EQ(steps.plan(1, {6, 5, 4}, 4), "rRr") << "rows that are known come first";

@@ -36,8 +36,8 @@ class LeasedBatches {
   PreparedBatch::Impl& join_rows(Clock clock);
   // Returns the announced batch, with its sums and those that have waited. reads: end_join() needs these.
   BatchPtr join_sums(PreparedBatch::Impl const& whole, kernels::HostReads& reads);
-  // Sets `error` if a sum is too large. Throws Error if a sum that waits has become too large. REQUIRES: the reads are
-  // done.
+  // Sets `error` if a sum is too large. Throws Error if a sum that waits has become too large. Blocks only for these
+  // errors. REQUIRES: the reads are done.
   void end_join(Clock clock, std::string& error);
   // Keeps the replicas of rows that leave this rank with the batches of a step, while a lease relies on them.
   void pin_leaving(Clock clock);
@@ -45,7 +45,8 @@ class LeasedBatches {
   // arrays are valid until the end of the step.
   void append_owned(Clock clock, TableId table, std::vector<RowSums>& lists);
   // Ends the step of a batch: keeps the gradients of leased uses, and drops those that were sent. rejected: keeps what
-  // has waited, and drops the gradients of the step. Waits only if an index grows, or keys are erased.
+  // has waited, and drops the gradients of the step. Waits only if an index grows, or several parts of a table have new
+  // rows.
   void wait_end_step(Clock clock, bool rejected);
 
   // Makes the batch of a step refresh all its rows, and send all gradients that wait. Call it before the batch is
@@ -99,7 +100,7 @@ class LeasedBatches {
   BatchPtr make_announced(BatchPattern::Impl const& whole, DividedRows& rows, Clock clock) const;
   void list_sums(DividedBatch& divided, kernels::HostReads& reads);
   void add_up(DividedBatch& divided);
-  void wait_drop_sent(DividedBatch& divided);
+  void drop_sent(DividedBatch& divided);
   void retry_sent(DividedBatch const& divided);
   void wait_keep(DividedBatch& divided, Clock clock);
   void wait_check_added();

@@ -169,9 +169,8 @@ void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
   if (node.empty()) return;
   auto& divided = node.mapped();
   GPUPS_ASSERT(state_.round.applied() == clock);
-  // Without a push, nothing was taken, and there are no sums.
-  if (divided.joined) {
-    rejected ? retry_sent(divided) : wait_drop_sent(divided);
+  if (divided.joined) {  // otherwise the batch was not pushed
+    rejected ? retry_sent(divided) : drop_sent(divided);
     std::vector<ReplicaLeases::AppliedRows> applied;
     for (std::uint32_t k = 0; k < divided.parts(); ++k) {
       auto const owned = divided.joined->of(ListWaiting::owned(k));
@@ -186,7 +185,7 @@ void LeasedBatches::wait_end_step(Clock clock, bool rejected) {
 }
 
 // Drops the sums that were sent. The owners have them.
-void LeasedBatches::wait_drop_sent(DividedBatch& divided) {
+void LeasedBatches::drop_sent(DividedBatch& divided) {
   auto& stream = state_.stream;
   auto const& joined = *divided.joined;
   auto const tables = static_cast<std::uint32_t>(sums_.size());
@@ -204,7 +203,7 @@ void LeasedBatches::wait_drop_sent(DividedBatch& divided) {
     erased.push_back({&sums_[t], of_table});
   }
   kernels::clear_waiting(stream, clears);
-  WaitingSums::wait_erase(stream, erased);
+  WaitingSums::erase(stream, erased);
 }
 
 // Makes the rows due again whose sums would have been sent.

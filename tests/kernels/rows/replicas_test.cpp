@@ -57,6 +57,7 @@ TEST_P(ReplicaUses, ReplicasAreCountedByAge) {
     Array<std::uint32_t> const counts(stream_.device(), 2 * kReplicaAges);
     CountReplicas const table{.uses = uses_.ref(), .rows = 5, .now = replica_word(Clock{now})};
     std::vector<CountReplicas> const twice{table, {uses_.ref(), 3, table.now}};
+    memory::fill_bytes(stream_, counts.data(), 0, counts.bytes());
     count_replicas(stream_, twice, counts);
     auto const all = to_host(stream_, counts.view());
     std::string text;
