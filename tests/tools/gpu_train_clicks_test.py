@@ -144,7 +144,7 @@ class Clicks(unittest.TestCase):
         self.assertNotIn("left out", self.train("model.min_count=3", name="frequent")[1])
         self.write("lists.tsv", [l.replace("\n", "|9:2\n") for l in self.lines])
         for file, kind, said in (("clicks", "multi_hot=['C1','C3']", "no cell of C1, C3 has several values, although"),
-                                 ("clicks", "weighted=['C2']", "no cell of C2 has several values or weights, although"),
+                                 ("clicks", "weighted=['C2']", "no cell of C2 has several values, although"),
                                  ("lists", "multi_hot=['C1','C3']", "no cell of C1 has several values, although"),
                                  ("lists", "weighted=['C3']", "")):
             with self.subTest(file=file, kind=kind):

@@ -9,6 +9,7 @@
 #include "kernels/base/check.hpp"
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/comment_heading.hpp"
+#include "trainer/input/tgf_notation.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -40,6 +41,7 @@ TableReader::TableReader(std::filesystem::path const& path, TableSettings const&
     return;
   }
   if (kind.is_square) require_no_sides(text, lines_of_file_.path());
+  if (kind.is_square && settings.comment == "auto") require_no_tgf(text, lines_of_file_.path());
   constexpr std::size_t kBannerWithin = 256;
   GPUPS_REQUIRE(text.substr(0, kBannerWithin).find("MatrixMarket") == text.npos,
                 "{} has a banner of the Matrix Market format, but does not begin with '%%MatrixMarket' (its size line "

@@ -50,8 +50,8 @@ std::string list_of(std::vector<std::string> const& names) {
                      names.size() > some ? fmt::format(" and {} others", names.size() - some) : "");
 }
 
-// Adds a notice if cells of a category of several values have one value each, without a weight. Reads samples until
-// all such categories have others.
+// Adds a notice if cells of a category of several values have one value each. Reads samples until all such categories
+// have others.
 void say_if_single(Split const& split, std::vector<std::string>& notices) {
   using Kind = CategoryField::Kind;
   auto const& categories = split.samples.layout().categories;
@@ -66,7 +66,6 @@ void say_if_single(Split const& split, std::vector<std::string>& notices) {
       for (std::size_t cell = c; cell + 1 < batch.offsets.size(); cell += categories.size()) {
         std::uint32_t const from = batch.offsets[cell], to = batch.offsets[cell + 1];
         if (to - from > 1) return true;
-        if (categories[c].kind == Kind::kWeighted && to > from && batch.weights[from] != 1) return true;
       }
       return false;
     });
@@ -74,13 +73,10 @@ void say_if_single(Split const& split, std::vector<std::string>& notices) {
   if (single.empty()) return;
   std::vector<std::string> names;
   for (std::size_t const c : single) names.push_back(categories[c].name);
-  notices.push_back(fmt::format(
-      "no cell of {} has several values{}, although data.multi_hot or data.weighted says so: values are "
-      "separated by '|', and everything else is one value",
-      list_of(names),
-      std::any_of(single.begin(), single.end(), [&](std::size_t c) { return categories[c].kind == Kind::kWeighted; })
-          ? " or weights"
-          : ""));
+  notices.push_back(
+      fmt::format("no cell of {} has several values, although data.multi_hot or data.weighted says so: values are "
+                  "separated by '|', and everything else is one value",
+                  list_of(names)));
 }
 
 // Adds a notice if all labels of a split are equal. Reads samples up to the first other label, in general a block.

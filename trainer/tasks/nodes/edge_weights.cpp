@@ -77,7 +77,7 @@ void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, 
     if (!nodes.find(row[2])) continue;
     if (named++ == 0 || row[2] < shown) shown = row[2];
   }
-  if (weights.counts.size() < kWeightsMin || 5 * named < 4 * lines) return;
+  if (weights.counts.size() < kWeightsMin || 2 * named < lines) return;
   auto const are_nodes_like = [&](NamesOfColumn& column, std::size_t equal) {
     return are_alike(weights, column) &&
            differ(equal, weights.expected_equal(column, static_cast<double>(lines)), nodes.size());

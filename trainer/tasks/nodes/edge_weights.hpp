@@ -11,7 +11,7 @@
 
 namespace gpups::trainer {
 
-// Adds a notice if the weights of a file's first rows are nodes: nearly all are names of nodes, and the column has
+// Adds a notice if the weights of a file's first rows are nodes: at least half are names of nodes, and the column has
 // values as many and as large as those of a column of nodes. Weights that count, such as 1 to 8, have fewer, or are
 // often the same as a node of their line. path: for messages.
 void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, Dictionary const& nodes,

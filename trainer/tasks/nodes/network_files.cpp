@@ -23,6 +23,7 @@
 #include "trainer/tasks/common/times.hpp"
 #include "trainer/tasks/common/user_and_item.hpp"
 #include "trainer/tasks/nodes/edge_weights.hpp"
+#include "trainer/tasks/nodes/relations_of_edges.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -90,6 +91,16 @@ void say_users_that_are_items(TableLayout const& layout, std::span<WeightedEdge 
       nodes.name(static_cast<std::uint32_t>(first - is_both.begin()))));
 }
 
+// Lines whose weights are compared with the names of nodes.
+constexpr std::size_t kJudgedLines = 100'000;
+
+// Whether the columns of a file are the first three, and a heading, if there is one, does not call the last one a
+// weight.
+bool reads_first_three(TableLayout const& layout) {
+  return layout.columns == std::vector<std::size_t>{0, 1, 2} &&
+         (layout.names.size() < 3 || !is_called(layout.names[2], kEdgeColumns[2]));
+}
+
 // trains: the files are those of data.train, whose nodes are added.
 EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool directed, bool trains, Dictionary& nodes,
                      SameColumns& same, std::vector<std::string>& notices) {
@@ -98,10 +109,15 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
   LikeThousands thousands;
   std::uint64_t without_weight = 0;
   for (std::filesystem::path const& path : files_named(config.folder, names, notices)) {
+    require_no_sif(path, config.table);
     TableReader reader(path, config.table, kEdges);
+    require_one_target(path, reader.layout());
+    if (config.table.columns.empty() && reads_first_three(reader.layout()))
+      require_no_relations(reader.first_rows(), path.string());
     same.check(reader.layout(), path.string());
-    if (config.table.columns.empty() && !reader.layout().heading)
-      say_odd_first_column(reader.first_rows(), path.string(), notices);
+    bool const looks_at_weights = config.table.columns.empty() && !reader.layout().heading;
+    if (looks_at_weights) say_odd_first_column(reader.first_rows(), path.string(), notices);
+    std::vector<std::vector<std::string>> judged;  // rows that have a weight
     bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
     for (std::vector<std::string_view> fields; reader.next(fields);) {
       double weight = 1;
@@ -111,6 +127,7 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
       }
       if (fields.size() == 3) {
         read.weighted = true;
+        if (looks_at_weights && judged.size() < kJudgedLines) judged.emplace_back(fields.begin(), fields.end());
         times.add(weight);
         thousands.add(fields[2]);
       } else {
@@ -127,8 +144,8 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
       if (symmetric && directed && from != to) read.edges.push_back({to, from, weight});
     }
     reader.finish(config.bad_share_max, "two nodes and perhaps a weight", notices);
-    if (config.table.columns.empty() && !reader.layout().heading) {
-      say_weights_that_are_nodes(reader.first_rows(), nodes, path.string(), notices);
+    if (looks_at_weights) {
+      say_weights_that_are_nodes(judged, nodes, path.string(), notices);
       say_weights_that_count(reader.first_rows(), path.string(), notices);
       say_nodes_that_are_weights(reader.first_rows(), path.string(), notices);
     }

@@ -14,6 +14,7 @@
 #include "trainer/input/table_division.hpp"
 #include "trainer/input/table_headings.hpp"
 #include "trainer/tasks/click/text/text_rows.hpp"
+#include "trainer/tasks/click/text/weighted_cells.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -39,9 +40,12 @@ bool may_be_heading(std::string_view line) {
 TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, TableSettings const& settings,
                          std::string_view path)
     : path_(path), settings_(settings) {
+  usual_.separator = "\t";
   for (std::size_t i = 0; i < layout.columns(); ++i) usual_.columns.push_back(i);
   auto const lines = first_lines(first_chunk, settings, {.columns = {}, .separator = "tab"});
   find_table(lines, layout);
+  require_bars(this->layout().heading && !lines.empty() ? std::span(lines).subspan(1) : std::span(lines),
+               this->layout(), layout, path);
   if (lines.empty() || settings.heading != "auto" || this->layout().heading) return;
   TableFields first;
   (void)divide(lines.front(), table_ ? std::string_view(table_->separator) : "\t", table_ && table_->quotes, first);
