@@ -231,5 +231,7 @@ void require_train_file(Config const& config, std::string const& name);
 void require_effect(Config const& config, std::string const& name);
 // Returns a sentence for each learning rate of 0, with which what it is for does not learn.
 std::vector<std::string> zero_learning_rates(Config const& config);
+// Returns a sentence if train.patience cannot end a run, or nothing. validations: those before the last step.
+std::string idle_patience(Config const& config, std::int64_t validations);
 
 }  // namespace gpups::trainer

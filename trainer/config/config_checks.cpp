@@ -61,6 +61,15 @@ std::vector<std::string> zero_learning_rates(Config const& config) {
   return sentences;
 }
 
+std::string idle_patience(Config const& config, std::int64_t validations) {
+  // The first validation has none to compare with.
+  if (config.train.patience == 0 || validations > config.train.patience) return {};
+  return fmt::format(
+      "train.patience = {} cannot end this run: it needs {} validations before the last step, and there are {}; raise "
+      "train.epochs, or lower train.patience or train.validate_every",
+      config.train.patience, config.train.patience + 1, validations);
+}
+
 void require_effect(Config const& config, std::string const& name) {
   config.task.kind->check_effect(config, name);
   auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);

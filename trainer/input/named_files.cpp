@@ -109,4 +109,19 @@ std::vector<std::filesystem::path> files_named(std::filesystem::path const& fold
   return files;
 }
 
+void say_same_files(std::vector<std::filesystem::path> const& train, std::vector<std::filesystem::path> const& held_out,
+                    std::string const& split, std::vector<std::string>& notices) {
+  std::vector<std::string> same;
+  for (auto const& file : held_out) {
+    std::error_code unknown;  // a file that does not exist is reported when it is opened
+    auto const is_file = [&](auto const& other) { return std::filesystem::equivalent(file, other, unknown); };
+    if (std::any_of(train.begin(), train.end(), is_file)) same.push_back(file.filename().string());
+  }
+  if (same.empty()) return;
+  notices.push_back(
+      fmt::format("data.{} and data.train both name {}: the model is trained with samples of the {} split, whose "
+                  "metrics are too good; name other files",
+                  split, list_of_names(same), split));
+}
+
 }  // namespace gpups::trainer

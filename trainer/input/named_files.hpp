@@ -15,4 +15,8 @@ namespace gpups::trainer {
 std::vector<std::filesystem::path> files_named(std::filesystem::path const& folder, std::string const& file,
                                                std::vector<std::string>& notices);
 
+// Adds a notice if files of a split are files for training, too. split: "test", for example.
+void say_same_files(std::vector<std::filesystem::path> const& train, std::vector<std::filesystem::path> const& held_out,
+                    std::string const& split, std::vector<std::string>& notices);
+
 }  // namespace gpups::trainer

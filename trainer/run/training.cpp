@@ -90,6 +90,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     }
     for (std::string const& notice : data_.notices()) progress_.print(notice);
     for (std::string const& notice : zero_learning_rates(config_)) progress_.print(notice);
+    if (data_.has("valid") && config_.train.validate_every > 0) {
+      std::int64_t const before_end = (end_ - 1) / steps_per_epoch_ / config_.train.validate_every;
+      if (std::string const notice = idle_patience(config_, before_end); !notice.empty()) progress_.print(notice);
+    }
     for (auto const& checkpoint : unfinished) {
       progress_.print(fmt::format("the first save to {} did not complete: its files are removed{}", checkpoint.string(),
                                   exists ? "" : ", and training begins again"));

@@ -227,5 +227,16 @@ TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
   EXPECT_FALSE(breaks_off("never", "train.checkpoint_every=0"));
 }
 
+TEST(TrainSettings, PatienceThatCannotEndARunIsSaid) {
+  Config config;
+  config.train.patience = 3;
+  EXPECT_EQ(idle_patience(config, 3),
+            "train.patience = 3 cannot end this run: it needs 4 validations before the last step, and there are 3; "
+            "raise train.epochs, or lower train.patience or train.validate_every");
+  EXPECT_EQ(idle_patience(config, 4), "");
+  config.train.patience = 0;
+  EXPECT_EQ(idle_patience(config, 0), "");
+}
+
 }  // namespace
 }  // namespace gpups::trainer::train_settings_test

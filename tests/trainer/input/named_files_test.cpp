@@ -57,5 +57,20 @@ TEST(FilesNamed, ThatAreCopiesAreSaid) {
   EXPECT_THAT(notices, ElementsAre("f* matches 2 files: f-0.zst, f.gz"));
 }
 
+TEST(FilesNamed, ThatAreInTwoSplitsAreSaid) {
+  test::TemporaryFolder const folder;
+  std::vector<std::string> notices, none;
+  for (char const* name : {"d-0.tsv", "d-1.tsv", "e.tsv"}) folder.write(name, "");
+  auto const say = [&](std::string const& train, std::string const& test) {
+    notices.clear();
+    say_same_files(files_named(folder.path(), train, none), files_named(folder.path(), test, none), "test", notices);
+    return notices;
+  };
+  EXPECT_THAT(say("d-0.tsv", "./d-0.tsv"), ElementsAre(HasSubstr("data.test and data.train both name d-0.tsv: the")));
+  EXPECT_THAT(say("d-*", "*"), ElementsAre(HasSubstr("both name d-0.tsv, d-1.tsv:")));
+  EXPECT_THAT(say("d-*", "e.tsv"), ElementsAre());
+  EXPECT_THAT(say("none.tsv", "none.tsv"), ElementsAre());  // the error follows
+}
+
 }  // namespace
 }  // namespace gpups::trainer::named_files_test

@@ -191,7 +191,10 @@ ClickData::ClickData(Config const& config)
       }
       return cut;
     }
-    Split split{open_click_files(files_named(config.data.folder, file, notices_), config, notices_, &same_columns_)};
+    auto const files = files_named(config.data.folder, file, notices_);
+    std::vector<std::string> said;  // of the training files
+    say_same_files(files_named(config.data.folder, config.data.train, said), files, std::string(name), notices_);
+    Split split{open_click_files(files, config, notices_, &same_columns_)};
     split.count = split.samples.size();
     return split;
   };

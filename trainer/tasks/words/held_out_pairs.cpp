@@ -35,6 +35,14 @@ void draw_others(HeldOutPair pair, RandomBits const& random, PairComparison cons
   }
 }
 
+// Says that fewer others than usual could be drawn for a number of pairs, or nothing: of few nodes with many edges,
+// most pairs are edges.
+std::string few_others(std::int64_t comparisons, std::size_t pairs) {
+  auto const usual = static_cast<std::int64_t>(pairs * kOthersOfPair);
+  if (2 * comparisons >= usual) return {};
+  return fmt::format(", with {} of {} comparisons: nearly all other pairs are known ones", comparisons, usual);
+}
+
 // Rows of length 1, so that products are cosines.
 class UnitRows {
  public:
@@ -94,7 +102,7 @@ Metrics wait_compare_pairs(Stream& stream, Store& store, std::span<HeldOutPair c
   if (sums[1] == 0) return {.json = {{"pairs", pairs.size()}}, .text = fmt::format("no auc of {} pairs", pairs.size())};
   double const auc = static_cast<double>(sums[0]) / 2 / static_cast<double>(sums[1]);
   return {.json = {{"pairs", pairs.size()}, {"auc", auc}},
-          .text = fmt::format("auc {:.4f} of {} pairs", auc, pairs.size()),
+          .text = fmt::format("auc {:.4f} of {} pairs{}", auc, pairs.size(), few_others(sums[1], pairs.size())),
           .quality = auc};
 }
 

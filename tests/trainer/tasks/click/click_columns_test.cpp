@@ -59,17 +59,30 @@ TEST_F(ClickColumns, AreFound) {
 // The splits of a run, each in a file.
 class ClickSplits : public ClickColumns {
  protected:
-  std::vector<std::string> notices_of(std::string const& train, std::string const& test) {
+  std::vector<std::string> notices_of(std::string const& train, std::string const& test,
+                                      std::string const& name_of_test = "test") {
     folder_.write("train", train);
     folder_.write("test", test);
     Config config = click_kind().defaults();
     config.data.folder = folder_.path().string();
-    config.data.train = "train", config.data.test = "test";
+    config.data.train = "train", config.data.test = name_of_test;
     config.settings<ClickSettings>().numeric_columns = 1;
     config.settings<ClickSettings>().categorical_columns = 2;
     return ClickData(config).notices();
   }
 };
+
+TEST_F(ClickSplits, ThatAreTheSameFileAreSaid) {
+  auto const said = [&](std::string const& of_test) {
+    auto const notices = notices_of("1\t5\tabc\tx\n0\t2\tdef\ty\n", "1\t5\tabc\tx\n0\t2\tdef\ty\n", of_test);
+    return std::any_of(notices.begin(), notices.end(), [](auto const& notice) {
+      return notice.find("data.test and data.train both name train: ") != notice.npos;
+    });
+  };
+  EXPECT_TRUE(said("train"));
+  EXPECT_TRUE(said("tr*"));
+  EXPECT_FALSE(said("test"));
+}
 
 TEST_F(ClickSplits, HaveTheSameColumns) {
   std::string const train = "click,price,site,app\n1,5,abc,x\n0,2,def,y\n";

@@ -97,6 +97,25 @@ TEST_F(NodesTrainTest, HeldOutEdgesHaveAnAuc) {
   EXPECT_NEAR(untrained.at("test").at("auc").get<double>(), 0.5, 0.15);
 }
 
+// All pairs of 12 nodes are edges. Of the held-out ones, only those of node 10 have a pair that is none for training.
+TEST_F(NodesTrainTest, FewComparisonsAreSaid) {
+  std::string const held_out = "10 11\n10 12\n13 14\n15 16\n17 18\n";
+  std::string train;
+  for (int a = 10; a < 22; ++a) {
+    for (int b = a + 1; b < 22; ++b) {
+      std::string const edge = fmt::format("{} {}\n", a, b);
+      if (held_out.find(edge) == std::string::npos) train += edge;
+    }
+  }
+  folder_.write("edges.txt", train);
+  folder_.write("test.txt", held_out);
+  testing::internal::CaptureStderr();
+  run("run", {"train.epochs=2", "data.test=test.txt"});
+  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                "of 5 pairs, with 32 of 80 comparisons: nearly all other pairs are known ones"),
+            std::string::npos);
+}
+
 TEST_F(NodesTrainTest, SmallNetworkHasSmallBatches) {
   EXPECT_GE(run("run", {"train.batch_size=0", "train.epochs=2"}).at("steps").get<int>(), 80);
   expect_error([&] { config({"train.batch_size=-1"}); }, {"train.batch_size", "out of range"});
