@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/base/hash.hpp"
 #include "tests/support/on_devices.hpp"
 
 namespace gpups::cache::replica_leases_test {
