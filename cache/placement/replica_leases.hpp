@@ -23,7 +23,7 @@ namespace gpups::cache {
 //
 // Decisions depend on the batches and their order alone. If all are planned in the order of their clocks, no read is
 // more than `staleness` steps old, and no gradient waits longer. If there are too many rows, those with leases come
-// first, and then those that were used recently. Memory on the device: about 60 bytes for each row that a batch of the
+// first, and then those that were used recently. Memory on the device: about 70 bytes for each row that a batch of the
 // last `staleness` steps, or a planned one, uses. Functions without `wait` in their names queue work on the stream.
 class ReplicaLeases {
  public:
