@@ -143,14 +143,14 @@ PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
   std::vector<kernels::ReadEntries> reads;
   std::vector<kernels::MovedRows> moved;
   for (std::size_t t = 0; t < count; ++t) {
-    auto const& [first, size, bytes, policy] = tables[t];
-    auto const of_table = [&](auto const& column) { return column.view().slice(first, size); };
+    auto const& rows = tables[t];
+    auto const of_table = [&](auto const& column) { return column.view().slice(rows.first, rows.size); };
     if (directories_[t].entries() > 0) {
       searches.push_back({&directories_[t].index_, of_table(used.keys), of_table(planned.ids)});
     }
     reads.push_back({directories_[t].entries_.const_ref(), of_table(planned.ids), of_table(planned.before)});
-    moved.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(size), of_table(planned.moved),
-                     of_table(planned.moved_ids), of_table(planned.moved_keys)});
+    moved.push_back({static_cast<std::uint32_t>(rows.first), static_cast<std::uint32_t>(rows.size),
+                     of_table(planned.moved), of_table(planned.moved_ids), of_table(planned.moved_keys)});
   }
   if (!searches.empty()) kernels::KeyIndex::find(stream, searches);
   Rank const home = directories_[0].home_;
