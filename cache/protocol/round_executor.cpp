@@ -199,7 +199,6 @@ void RoundExecutor::apply() {
   if (state_.placement.any_moved) planner_.list_keys(step + 2, arrived);
   if (!rejected) gradients_.find(arrived);
   finder_.wait_find(step, arrived);
-  if (routed != nullptr) router_.wait_end(*routed);
   if (!rejected) gradients_.check_found();
   residuals_.wait_begin_apply(rejected);
   std::deque<FlushedSums> flushed;
@@ -215,14 +214,16 @@ void RoundExecutor::apply() {
     bool const have_waited = flushed.size() > before || state_.staleness > 0;
     if (samples == 0 && have_waited) table.samples = residuals_.samples();
   }
+  kernels::HostReads applied(state_.stream);
+  if (routed != nullptr) router_.wait_set_lists(*routed, applied);  // no rows are added before wait_add_owned()
   auto const bad_rows_there = TableShard::apply(state_.stream, tables, step);
   std::vector<std::uint32_t> bad_rows;
-  kernels::HostReads applied(state_.stream);
   applied.add<std::uint32_t>(bad_rows_there.view(), bad_rows);
   finder_.read_wrong(applied);
   values_.find_existing(step + 1, applied);
   moves_.find_leaving(step + 1, applied);
   applied.wait();
+  if (routed != nullptr) router_.wait_add_owned(*routed);
   GPUPS_ASSERT(bad_rows.empty() || bad_rows.size() == tables.size());
   finder_.check_found();
   TableShard::check_applied(state_.stream, tables, bad_rows);

@@ -78,15 +78,20 @@ class TableShard {
     View<std::uint32_t> ids;  // (n)
     bool distinct = false;    // no key is there twice
   };
-  // also: other results that the host reads, with the same wait.
-  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts, kernels::HostReads& also);
-  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts) {
-    kernels::HostReads none(stream);
-    wait_resolve(stream, parts, none);
-  }
+  static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts);
+  // The same in two halves, so that its wait can be any later one: find_missing() is queued on `stream`, and the host
+  // gets `missing` with `reads`. REQUIRES of wait_add_missing(): the reads are done, and no rows were added to the
+  // tables since find_missing().
+  struct SoughtRows {
+    std::vector<ShardKeys> parts{};
+    Array<std::uint32_t> missing_there{};
+    std::vector<std::uint32_t> missing{};  // of each part, the number of keys without rows
+  };
+  static void find_missing(Stream& stream, SoughtRows& rows, kernels::HostReads& reads);
+  static void wait_add_missing(Stream& stream, SoughtRows const& rows);
   // The same for lists in which a key should not repeat. Each table has one part, with its lists one after another:
   // list k ends before keys[ends[k]]. repeated: for each list, set to a row that it has twice, or to kNoRow; queued on
-  // `stream`.
+  // `stream`. also: other results that the host reads, with the same wait.
   struct ShardLists : ShardKeys {
     std::vector<std::size_t> ends;
   };
@@ -128,7 +133,7 @@ class TableShard {
 
   // Writes the row numbers of rows that other ranks own to `ids`, and marks them as used by step `clock`. Replicas that
   // are new have undefined values. tables: one list for each table, which may have keys several times. also: as for
-  // wait_resolve().
+  // wait_resolve_lists().
   static void wait_place_replicas(Stream& stream, std::span<ShardKeys const> tables, Clock clock,
                                   kernels::HostReads& also);
   // Return arguments that set replicas to received numbers, (n, dim), or to initial values.
@@ -303,9 +308,6 @@ class TableShard {
   static void wait_drop_replicas(Stream& stream, std::span<TableShard* const> tables,
                                  std::span<std::uint32_t const> ages, std::span<std::size_t const> counts, Clock step);
   static std::vector<std::uint32_t> wait_replica_ages(Stream& stream, std::span<TableShard* const> tables, Clock step);
-  // Reserves rows for the missing keys of each part. missing: from KeyIndex::find_missing().
-  static void wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
-                               std::vector<std::uint32_t> const& missing);
   // Reserves rows for the missing keys, and returns their numbers for each shard. The caller writes all columns: new
   // rows have undefined values and states. tables: one list for each shard.
   static std::vector<Array<std::uint32_t>> wait_insert(Stream& stream, std::span<MissingKeys const> tables);

@@ -24,33 +24,39 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
   wait_resolve(stream, {&part, 1});
 }
 
-void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts, kernels::HostReads& also) {
-  Array<std::uint32_t> const counts(stream.device(), parts.size());
-  std::vector<std::uint32_t> missing;
-  kernels::KeyIndex::find_missing(stream, searches_of(parts), counts);
-  also.add<std::uint32_t>(counts.view(), missing);
-  also.wait();
-  wait_add_missing(stream, parts, missing);
+void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts) {
+  SoughtRows rows{.parts = {parts.begin(), parts.end()}};
+  kernels::HostReads reads(stream);
+  find_missing(stream, rows, reads);
+  reads.wait();
+  wait_add_missing(stream, rows);
+}
+
+void TableShard::find_missing(Stream& stream, SoughtRows& rows, kernels::HostReads& reads) {
+  rows.missing_there = Array<std::uint32_t>(stream.device(), rows.parts.size());
+  kernels::KeyIndex::find_missing(stream, searches_of(rows.parts), rows.missing_there);
+  reads.add<std::uint32_t>(rows.missing_there.view(), rows.missing);
 }
 
 void TableShard::wait_resolve_lists(Stream& stream, std::span<ShardLists const> parts, View<std::uint32_t> repeated,
                                     kernels::HostReads& also) {
-  std::vector<ShardKeys> const tables(parts.begin(), parts.end());
-  wait_resolve(stream, tables, also);
+  SoughtRows rows{.parts = {parts.begin(), parts.end()}};
+  find_missing(stream, rows, also);
+  also.wait();
+  wait_add_missing(stream, rows);
   queue_repeated(stream, parts, repeated);
 }
 
-void TableShard::wait_add_missing(Stream& stream, std::span<ShardKeys const> parts,
-                                  std::vector<std::uint32_t> const& missing) {
+void TableShard::wait_add_missing(Stream& stream, SoughtRows const& rows) {
   std::vector<MissingKeys> now;
   std::vector<ShardKeys> later;  // lists whose missing keys another list of their table may add now
   std::set<TableShard const*> changed;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const& part = parts[p];
-    if (missing[p] == 0) {
+  for (std::size_t p = 0; p < rows.parts.size(); ++p) {
+    auto const& part = rows.parts[p];
+    if (rows.missing[p] == 0) {
       part.shard->index_.wait_continue_growth(stream);
     } else if (changed.insert(part.shard).second) {
-      now.push_back({part, missing[p]});
+      now.push_back({part, rows.missing[p]});
     } else {
       later.push_back(part);
     }

@@ -140,7 +140,7 @@ class ControlPlane : public OnDevice {};
 
 TEST_P(ControlPlane, NothingPerKeyOnTheHost) {
   // At least one wait is that of preparing a batch. Without moves and new keys, fewer launches are needed.
-  constexpr std::uint64_t kWaitsMax = 8, kLaunchesMax = 135;
+  constexpr std::uint64_t kWaitsMax = 7, kLaunchesMax = 135;
   int const ranks = GetParam().is_host() ? 8 : 3;
   auto const few = costs_of({GetParam(), 2, 4, 8}), many_tables = costs_of({GetParam(), 2, 26, 8});
   EXPECT_EQ(few.launches, many_tables.launches);
@@ -152,7 +152,7 @@ TEST_P(ControlPlane, NothingPerKeyOnTheHost) {
 
 // Batches are divided into rows that are announced and rows that are read as they are, which takes one wait more.
 TEST_P(ControlPlane, NothingPerKeyOnTheHostWithStaleness) {
-  constexpr std::uint64_t kWaitsMax = 9, kLaunchesMax = 190;
+  constexpr std::uint64_t kWaitsMax = 8, kLaunchesMax = 190;
   constexpr std::int64_t kStaleness = 4;
   int const ranks = GetParam().is_host() ? 8 : 3;
   for (auto const& costs : {costs_of({GetParam(), 2, 4, 8, kStaleness}), costs_of({GetParam(), 2, 26, 8, kStaleness}),

@@ -20,7 +20,7 @@ class RowFinder {
   explicit RowFinder(RoundState& state) : state_(state) {}
 
   // Finds or reserves the rows that this rank sends or passes to other ranks for the step after `step`, and those for
-  // which it has received gradients of `step`. also: see TableShard::wait_resolve().
+  // which it has received gradients of `step`. also: see TableShard::wait_resolve_lists().
   void wait_find(Clock step, kernels::HostReads& also);
   // Reads whether a key was repeated, or forwarded by a rank that is not its home, for check_found(). Queued on the
   // stream.

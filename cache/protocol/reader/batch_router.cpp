@@ -8,7 +8,6 @@
 #include "kernels/base/check.hpp"
 #include "kernels/index/sort_keys.hpp"
 #include "kernels/placement/partition.hpp"
-#include "kernels/rows/gather_elements.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -207,10 +206,12 @@ void BatchRouter::wait_route(PendingBatch& pending) {
   kernels::HostReads reads(state_.stream);
   begin(pending, reads);
   reads.wait();
-  wait_end(pending);
+  wait_set_lists(pending, reads);
+  reads.wait();
+  wait_add_owned(pending);
 }
 
-void BatchRouter::wait_end(PendingBatch& pending) {
+void BatchRouter::wait_set_lists(PendingBatch& pending, kernels::HostReads& reads) {
   auto rerouted = std::exchange(begun_, {});
   for (std::size_t i = 0; i < rerouted.homes.size(); ++i) {
     if (rerouted.wrong[i] == 0) continue;
@@ -227,19 +228,23 @@ void BatchRouter::wait_end(PendingBatch& pending) {
     if (pending.is_late) wait_list_answers(pending, rerouted);
   }
   for (auto const& part : parts) state_.remote_keys += part.reads.size() + part.arriving.size();
-  wait_find_owned(pending, rerouted);
+  find_owned(pending, rerouted, reads);
+}
+
+void BatchRouter::wait_add_owned(PendingBatch& pending) {
+  TableShard::wait_add_missing(state_.stream, owned_.sought);
+  kernels::scatter_elements(state_.stream, owned_.scatters);
+  owned_ = {};
   pending.routes.clear();
   pending.routed = true;
 }
 
 // Finds the rows that this rank owns before the step.
-void BatchRouter::wait_find_owned(PendingBatch const& pending, ReroutedParts const& rerouted) {
+void BatchRouter::find_owned(PendingBatch const& pending, ReroutedParts const& rerouted, kernels::HostReads& reads) {
   auto& stream = state_.stream;
-  std::vector<Array<Key>> keys;
-  std::vector<Array<std::uint32_t>> ids;
+  auto& [sought, keys, ids, scatters] = owned_;
+  GPUPS_ASSERT(sought.parts.empty());
   std::vector<kernels::GatherElements<Key>> gathers;
-  std::vector<kernels::ScatterElements> scatters;
-  std::vector<TableShard::ShardKeys> local;
   std::map<TableId, std::size_t> parts_of_table;
   for (auto const& part : pending.batch->parts) ++parts_of_table[part.table];
   for (std::size_t p = 0; p < pending.batch->parts.size(); ++p) {
@@ -248,7 +253,7 @@ void BatchRouter::wait_find_owned(PendingBatch const& pending, ReroutedParts con
     bool const distinct = parts_of_table[part.table] == 1;
     auto const place = std::find(rerouted.parts.begin(), rerouted.parts.end(), p);
     if (place == rerouted.parts.end()) {
-      local.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me), distinct});
+      sought.parts.push_back({&shard, part.keys_at(state_.me), part.ids_at(state_.me), distinct});
       continue;
     }
     auto const owned =
@@ -257,12 +262,10 @@ void BatchRouter::wait_find_owned(PendingBatch const& pending, ReroutedParts con
     auto const& rows = ids.emplace_back(stream.device(), owned.size());
     gathers.push_back({part.keys, owned.positions, own});
     scatters.push_back({.from = rows, .positions = owned.positions, .to = part.ids});
-    local.push_back({&shard, own, rows, distinct});
+    sought.parts.push_back({&shard, own, rows, distinct});
   }
   kernels::gather_elements(stream, gathers);
-  kernels::HostReads none(stream);
-  TableShard::wait_resolve(stream, local, none);
-  kernels::scatter_elements(stream, scatters);
+  TableShard::find_missing(stream, sought, reads);
 }
 
 }  // namespace gpups::cache

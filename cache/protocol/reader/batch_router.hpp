@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "cache/protocol/round/round_state.hpp"
+#include "cache/rows/table_shard.hpp"
 #include "kernels/placement/reader_lists.hpp"
+#include "kernels/rows/gather_elements.hpp"
 
 namespace gpups::cache {
 
@@ -26,9 +28,12 @@ class BatchRouter {
   // Makes the lists of a batch, when its homes have sent their routes. Queued on the stream. reads: the host reads
   // their sizes with these.
   void begin(PendingBatch const& pending, kernels::HostReads& reads);
-  // Finds the rows that this rank owns, and ends what begin() has begun. REQUIRES: the reads are done.
-  void wait_end(PendingBatch& pending);
-  // Both.
+  // Sets these lists, and finds the rows that this rank owns; reads: as for begin(). REQUIRES: the reads of begin() are
+  // done.
+  void wait_set_lists(PendingBatch& pending, kernels::HostReads& reads);
+  // Adds the owned rows that are new. REQUIRES: the reads of wait_set_lists() are done, and no rows were added since.
+  void wait_add_owned(PendingBatch& pending);
+  // All three.
   void wait_route(PendingBatch& pending);
 
  private:
@@ -48,16 +53,24 @@ class BatchRouter {
     // Returns the positions of some lists of a part.
     PositionList lists(std::size_t part, std::uint32_t begin, std::uint32_t count) const;
   };
+  // The rows of a batch that this rank owns, and the keys and numbers of those that are not one after another in it.
+  struct OwnedRows {
+    TableShard::SoughtRows sought;
+    std::vector<Array<Key>> keys;
+    std::vector<Array<std::uint32_t>> ids;
+    std::vector<kernels::ScatterElements> scatters;  // from `ids` to the batch
+  };
   void read_routes(PendingBatch const& pending, ReroutedParts& rerouted);
   void set_lists(PendingBatch& pending, ReroutedParts const& rerouted);
   void wait_list_answers(PendingBatch& pending, ReroutedParts const& rerouted);
-  void wait_find_owned(PendingBatch const& pending, ReroutedParts const& rerouted);
+  void find_owned(PendingBatch const& pending, ReroutedParts const& rerouted, kernels::HostReads& reads);
   RankLists rank_lists(ReroutedParts const& rerouted, std::size_t part, std::uint32_t list) const;
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(state_.ranks); }
   std::uint32_t lists_of_part() const { return kernels::lists_of_part(ranks()); }
 
   RoundState& state_;
-  ReroutedParts begun_;  // from begin() to wait_end()
+  ReroutedParts begun_;  // from begin() to wait_set_lists()
+  OwnedRows owned_;      // from wait_set_lists() to wait_add_owned()
 };
 
 }  // namespace gpups::cache
