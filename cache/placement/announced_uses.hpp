@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "cache/wire/list_keys.hpp"
@@ -13,6 +14,7 @@
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 #include "kernels/placement/used_rows.hpp"
+#include "kernels/placement/window_users.hpp"
 #include "kernels/runtime/host_reads.hpp"
 
 namespace gpups::cache {
@@ -21,6 +23,7 @@ namespace gpups::cache {
 struct AnnouncedBatch {
   Rank reader{};
   std::vector<ListKeys> parts;
+  bool in_window = false;  // the window of users has its uses
 };
 
 // The announced uses of one step, of all tables, on the device. Unsorted, they are ordered by table, reader and part,
@@ -58,11 +61,14 @@ struct UsedRows {
   Array<kernels::RowUser> users{};
 };
 
-// For the thread that makes progress. Keeps each step as a whole, until it is dropped.
+// For the thread that makes progress. Keeps each step as a whole, until it is dropped; and the users of all rows that
+// are used in the next steps, in a column that takes in each step once.
 class AnnouncedUses {
  public:
   // Memory on the device for each use: its key as it was received, unsorted and sorted, its position and its rank.
   static constexpr std::size_t kBytesOfUse = 3 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
+  // Memory on the device for each user of a row in the window. While a step is merged there are two columns.
+  static constexpr std::size_t kBytesOfUser = 2 * (sizeof(Key) + sizeof(kernels::RowUser)) + sizeof(kernels::RowUser);
 
   // Adds a batch that uses rows in a step.
   void add(Clock step, AnnouncedBatch batch);
@@ -74,14 +80,31 @@ class AnnouncedUses {
   void drop(Clock step) { steps_.erase(step); }
 
   // Lists the distinct keys that batches use in `step`; does nothing if there are none. Queued on the stream. reads:
-  // the host reads their numbers with these.
-  void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
-  // Lists the rows with these keys, and their users in `window` steps, at most kPolicyWindow. Queued on the stream.
-  // REQUIRES: the step has uses; the reads of list_keys() are done, and no batch of the step was added since.
-  UsedRows list_rows(Stream& stream, std::size_t tables, Clock step, std::int64_t window = kernels::kPolicyWindow);
+  // the host reads their numbers with these. with_users: list_rows() lists the users of rows, too. Steps must ascend.
+  void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads, bool with_users = true);
+  // Lists the rows with these keys, and their users in the kPolicyWindow steps from `step` on. Queued on the stream.
+  // REQUIRES: the step has uses; list_keys() was called for it last, its reads are done, and no batch was added since.
+  UsedRows list_rows(Stream& stream, Clock step);
 
  private:
+  // See kernels::WindowUsers.
+  struct UserWindow {
+    Clock step{};                         // of list_keys(), when it took in uses last
+    std::vector<std::uint32_t> first{};   // (tables + 1): where the users of each table begin
+    std::vector<std::uint32_t> counts{};  // (tables): their numbers or, before they are read, the most there can be
+    Array<Key> keys{};
+    Array<kernels::RowUser> users{};
+    Array<std::uint32_t> counts_there{};  // (tables)
+
+    // Returns the bits of its steps from `next` on.
+    std::uint32_t steps_from(Clock next) const { return kernels::window_bits(next, step + kernels::kPolicyWindow); }
+    kernels::WindowUsers columns() const { return {keys, users, counts_there}; }
+  };
+  void take_in_steps(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
+  void merge(Stream& stream, StepUses const& uses, Clock step, std::uint32_t kept);
+
   std::map<Clock, StepUses> steps_;
+  std::optional<UserWindow> window_;
 };
 
 }  // namespace gpups::cache

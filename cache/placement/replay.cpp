@@ -168,7 +168,8 @@ void PlacementReplay::replay(std::size_t table, UsedRows const& used, ReplayedSt
     count(table, used.keys.view()[row], states[i]->owner, Rank{in_step.view()[row]}, users.span(), step);
     keep(state, used.keys.view()[row], *states[i], Rank{in_step.view()[row]});
   }
-  for (std::uint32_t u = used.tables[table].begin[0]; u < used.tables[table].end[0]; ++u) {
+  auto const& rows_of_table = used.tables[table];
+  for (std::uint32_t u = rows_of_table.first_use; u < rows_of_table.first_use + rows_of_table.uses; ++u) {
     --state.now.uses[number(home_of(uses_.at(next_)->keys.view()[u]))];
   }
   take_largest(state.most.owned, state.now.owned);
@@ -187,7 +188,7 @@ ReplayedStep PlacementReplay::advance() {
     kernels::HostReads reads(host_);
     uses_.list_keys(host_, tables_.size(), next_, reads);
     reads.wait();
-    auto const used = uses_.list_rows(host_, tables_.size(), next_);
+    auto const used = uses_.list_rows(host_, next_);
     planning_ += std::clock();
     for (std::size_t table = 0; table < tables_.size(); ++table) replay(table, used, step);
     uses_.drop(next_);

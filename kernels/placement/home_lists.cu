@@ -21,7 +21,7 @@ void run(Exec<S> ex, PlaceUses const& p) {
             [ranks = p.run.ranks, positions = p.positions, heads = p.heads, owners = p.owners, chosen = p.chosen,
              placed = p.placed] GPUPS_FN(UsedTable const& table, std::size_t i) {
               std::size_t const row = table.first + i;
-              std::uint32_t const end = i + 1 < table.size ? heads[row + 1] : table.end[0];
+              std::uint32_t const end = i + 1 < table.size ? heads[row + 1] : table.first_use + table.uses;
               for (std::uint32_t u = heads[row]; u < end; ++u) {
                 bool const repeated = u > heads[row] && ranks[u] == ranks[u - 1];
                 placed[positions[u]] = RowOwners::word(owners[row], chosen[row], repeated);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that batches use in a step, with the ranks that use them in this step and later ones. Columns of all tables;
-// no function waits, and the numbers of launches do not depend on the numbers of tables, ranks and steps.
+// The rows that batches use in a step. Columns of all tables; no function waits, and the numbers of launches do not
+// depend on the numbers of tables and ranks.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
-#include "kernels/placement/choose_owners.hpp"
 
 namespace gpups::kernels {
 
@@ -17,7 +15,6 @@ namespace gpups::kernels {
 struct UseRun {
   View<Key const> keys;             // (uses)
   View<std::uint16_t const> ranks;  // (uses)
-  std::uint32_t steps_after = 0;    // the step that is decided
 };
 
 // Writes the rank of each sorted use. Unsorted, the uses of each list are one after another.
@@ -45,21 +42,10 @@ struct ListUsedKeys {
 };
 void list_used_keys(Stream& stream, ListUsedKeys const& arguments);
 
-// A table with its distinct keys, which are rows.first .. of the columns, and its uses in each run of a window.
+// A table with its distinct keys, which are rows first .. of the columns, and its uses in the run.
 struct UsedTable {
   std::uint32_t first = 0, size = 0;
-  std::array<std::uint32_t, kPolicyWindow> begin{}, end{};
+  std::uint32_t first_use = 0, uses = 0;
 };
-// Lists the users of rows. Row i gets users[first_user[i]] and those after it, in the ascending order of their ranks.
-struct ListUsers {
-  std::span<UseRun const> window;  // the run of the step that is decided, and later ones, at most kPolicyWindow
-  std::span<UsedTable const> tables;
-  View<Key const> keys;  // of the rows
-  View<std::uint32_t const> heads;
-  View<std::uint32_t> later;  // (runs after the first, keys): scratch
-  View<std::uint32_t> first_user, user_count;
-  View<RowUser> users;  // at least as many as the runs have uses
-};
-void list_users(Stream& stream, ListUsers const& arguments);
 
 }  // namespace gpups::kernels

@@ -32,7 +32,7 @@ class AnnouncedUsesOn : public test::OnDevice {
     kernels::HostReads reads(stream_);
     uses_.list_keys(stream_, kTables, Clock{step}, reads);
     reads.wait();
-    return uses_.list_rows(stream_, kTables, Clock{step});
+    return uses_.list_rows(stream_, Clock{step});
   }
   // Returns the rows of a step, and forgets it.
   Users take(std::int64_t step) {

@@ -28,9 +28,7 @@ std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
   std::vector<Plan> plans;
   auto const* const step = uses_.at(clock);
   if (step == nullptr) return plans;
-  // Without a policy, nobody looks at later steps.
-  auto const window = state_.rows_move() ? kernels::kPolicyWindow : 1;
-  auto used = uses_.list_rows(state_.stream, state_.tables.size(), clock, window);
+  auto used = uses_.list_rows(state_.stream, clock);
   auto const lists = wait_list(*step, used, clock);
   queue_forwards(*step, lists, clock);
   auto routes = write_routes(*step, lists, clock);
@@ -141,7 +139,8 @@ void HomePlanner::queue_forwards(StepUses const& step, StepLists const& lists, C
     to.plain.push_back({.keys = keys, .memory = lists.keys.memory});
     to.keys = keys.size();
     for (std::size_t b = 0; b < step.batches.size(); ++b) {
-      auto const& [reader, parts] = step.batches[b];
+      Rank const reader = step.batches[b].reader;
+      auto const& parts = step.batches[b].parts;
       auto list = number(owner) * lists.of_owner + lists.of_batch[b];
       for (std::size_t r = 0; r < kRowRoles; ++r, list += static_cast<std::uint32_t>(parts.size())) {
         if (lists.of(list, static_cast<std::uint32_t>(parts.size())).empty()) continue;

@@ -38,7 +38,8 @@ class HomePlanner {
   // Looks at the batches of a step, of which all that are announced in time have arrived. Queued on the stream. reads:
   // the host reads the numbers of rows with these.
   void list_keys(Clock clock, kernels::HostReads& reads) {
-    uses_.list_keys(state_.stream, state_.tables.size(), clock, reads);
+    // Without a policy, nobody looks at the users of rows.
+    uses_.list_keys(state_.stream, state_.tables.size(), clock, reads, state_.rows_move());
   }
   // Sets that this step is to be planned; wait_plan() may follow while ranks train the step before it.
   void expect(Clock clock) { expected_ = clock; }
