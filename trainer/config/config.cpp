@@ -30,11 +30,12 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string type_of(FieldPointer pointer) {
-  return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
-                               [](double*) { return "a number"; }, [](bool*) { return "true or false"; },
-                               [](std::vector<std::int64_t>*) { return "an array of integers"; },
-                               [](std::vector<std::string>*) { return "an array of strings"; }},
-                    pointer);
+  return std::visit(
+      kernels::Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
+                          [](double*) { return "a number"; }, [](bool*) { return "true or false"; },
+                          [](std::vector<std::int64_t>*) { return "an array of integers"; },
+                          [](std::vector<std::string>*) { return "an array of strings"; }},
+      pointer);
 }
 
 std::string type_of(toml::node const& node) {
@@ -133,7 +134,7 @@ bool set_list(std::vector<Element>& to, Field const& field, FieldPointer pointer
 void set(Config& config, Field const& field, toml::node const& value, Origin const& origin) {
   FieldPointer const pointer = field.pointer(config);
   bool const fits = std::visit(
-      Overloaded{
+      kernels::Overloaded{
           [&](std::string* to) {
             if (!value.is_string()) return false;
             *to = checked(field, value.ref<std::string>(), origin);

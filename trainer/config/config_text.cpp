@@ -21,18 +21,19 @@ std::string toml_string(std::string const& text) {
 
 std::string toml_text(FieldPointer pointer) {
   return std::visit(
-      Overloaded{[](std::string* s) { return toml_string(*s); }, [](std::int64_t* i) { return fmt::format("{}", *i); },
-                 [](double* d) {
-                   std::string text = fmt::format("{}", *d);
-                   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-                 },
-                 [](bool* b) { return fmt::format("{}", *b); },
-                 [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); },
-                 [](std::vector<std::string>* v) {
-                   std::vector<std::string> quoted;
-                   for (std::string const& text : *v) quoted.push_back(toml_string(text));
-                   return fmt::format("[{}]", fmt::join(quoted, ", "));
-                 }},
+      kernels::Overloaded{[](std::string* s) { return toml_string(*s); },
+                          [](std::int64_t* i) { return fmt::format("{}", *i); },
+                          [](double* d) {
+                            std::string text = fmt::format("{}", *d);
+                            return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+                          },
+                          [](bool* b) { return fmt::format("{}", *b); },
+                          [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); },
+                          [](std::vector<std::string>* v) {
+                            std::vector<std::string> quoted;
+                            for (std::string const& text : *v) quoted.push_back(toml_string(text));
+                            return fmt::format("[{}]", fmt::join(quoted, ", "));
+                          }},
       pointer);
 }
 

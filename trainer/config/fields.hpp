@@ -17,17 +17,10 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/base/overloaded.hpp"
 #include "trainer/config/config.hpp"
 
 namespace gpups::trainer {
-
-// A visitor for std::visit that combines one function for each alternative.
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang 14 needs this deduction guide
 
 using FieldPointer =
     std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, std::vector<std::string>*>;
