@@ -9,6 +9,7 @@
 #include "comm/base/peer_error.hpp"
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/overloaded.hpp"
 #include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups::cache {
@@ -41,7 +42,7 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       requests_(me_, ranks_, stream_, messenger_, round_, tables_, placement_),
       exceptions_at_start_(std::uncaught_exceptions()) {
   group_.impl().had_store = true;
-  executor_.on_complete = [this](Clock step, Round::StepReport const& all) {
+  executor_.on_complete = [this](Clock step, StepReport const& all) {
     signals_ = all.signal;
     if (!all.rejection.empty()) {
       std::lock_guard lock(mutex_);
@@ -90,7 +91,7 @@ void Engine::send_schema() {
   for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
     if (Rank{q} == me_) continue;
     bool const plain = executor_.plain_keys().sent_to[q];
-    messenger_.send(Rank{q}, {.kind = MessageKind::kSchema, .bytes = encode_schema(schema_, tables_, plain)});
+    messenger_.send(Rank{q}, SchemaMessage{encode_schema(schema_, tables_, plain)});
   }
 }
 
@@ -103,26 +104,26 @@ void Engine::post(std::function<void()> task) {
 
 void Engine::received(Rank from, std::string_view body) {
   kernels::MemoryScope const scope(stream_);
-  Message const message = read_message(from, body);
-  bool const is_request = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
-                          message.kind == MessageKind::kErase;
-  // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
-  // forever.
-  if (is_request && closing_ && idle()) return;
-  switch (message.kind) {
-    case MessageKind::kGradientPhase:
-    case MessageKind::kRefreshPhase:
-      return round_.on_message(from, message);
-    case MessageKind::kLateFetch:
-    case MessageKind::kLateForward:
-    case MessageKind::kLateFetchReply:
-      return executor_.on_message(from, message);
-    case MessageKind::kSchema:
-      executor_.plain_keys().received_from[number(from)] = check_schema(me_, schema_, tables_, from, message.bytes);
-      return;
-    default:
-      return requests_.on_message(from, message);
-  }
+  if (from == me_) throw_peer_error(from, me_, "sent a message to itself");
+  auto const handle = kernels::Overloaded{
+      [&](GradientPhase const& one) { round_.on_message(from, one); },
+      [&](RefreshPhase const& one) { round_.on_message(from, one); },
+      [&](LateFetch const& one) { executor_.late_fetches().on_message(from, one); },
+      [&](LateForward const& one) { executor_.late_fetches().on_message(from, one); },
+      [&](LateFetchReply const& one) { executor_.late_fetches().on_message(from, one); },
+      [&](GatherPart const& one) { requests_.on_message(from, one); },
+      [&](RowRequestHeader const& one) {
+        // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
+        // forever.
+        bool const moves_rows = one.kind > RowRequestKind::kErase;
+        if (moves_rows || !closing_ || !idle()) requests_.on_message(from, one);
+      },
+      [&](RowReplyHeader const& one) { requests_.on_message(from, one); },
+      [&](SchemaMessage const& one) {
+        executor_.plain_keys().received_from[number(from)] = check_schema(me_, schema_, tables_, from, one.bytes);
+      },
+  };
+  std::visit(handle, read_message(from, body));
 }
 
 // Later sends to `peer` throw; see comm/progress/messenger.hpp.
@@ -149,7 +150,7 @@ bool Engine::progress(bool moved) {
   bool did = false;
   while (auto const action = round_.next()) {
     executor_.execute(*action);
-    times_.acted(action->kind);
+    times_.acted(*action);
     did = true;
   }
   check_closed();
@@ -250,10 +251,8 @@ std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit
                 "a rank gathers {} bytes in one call (the maximum is {}): gather them in parts", mine.size(),
                 kGatherBytesMax);
   auto const request = std::make_shared<GatherRequest>();
-  request->number = gathers_++;
   GPUPS_ASSERT(!call_.empty());
-  request->call = call_;
-  request->mine = mine;
+  request->mine = {.id = gathers_++, .call = call_, .bytes = mine};
   request->root = root;
   progress_.post([this, request] { requests_.begin(request); });
   progress_.wait([request] { return request->done.load(); }, limit);

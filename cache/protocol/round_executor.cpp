@@ -10,6 +10,7 @@
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/nvtx.hpp"
+#include "kernels/base/overloaded.hpp"
 #include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
@@ -85,7 +86,7 @@ void RoundExecutor::begin_round() {
   GPUPS_ASSERT(batch == nullptr || batch->clock == state_.round.clock());
   GPUPS_ASSERT(batch == nullptr || (place != state_.batches.end() && has_rows(place->second)));
   state_.current = batch;
-  Round::StepReport report{.samples = 0, .signal = signal, .rejection = {}};
+  StepReport report{.signal = signal};
   if (batch != nullptr) {
     for (auto const& event : batch->read_events) state_.stream.after(event);
     state_.stream.after(batch->push_event);
@@ -107,20 +108,15 @@ void RoundExecutor::begin_round() {
 // -- the phases of a round --
 
 void RoundExecutor::execute(Round::Action const& action) {
-  switch (action.kind) {
-    case Round::ActionKind::kSendGradients:
-      return send_gradient_phase();
-    case Round::ActionKind::kReceiveGradients:
-      return receive_gradient_phase(action.from, action.message);
-    case Round::ActionKind::kApply:
-      return apply();
-    case Round::ActionKind::kSendRefreshes:
-      return send_refresh_phase();
-    case Round::ActionKind::kReceiveRefreshes:
-      return receive_refresh_phase(action.from, action.message);
-    case Round::ActionKind::kComplete:
-      return complete();
-  }
+  auto const run = kernels::Overloaded{
+      [this](Round::SendGradients) { send_gradient_phase(); },
+      [this](Round::ReceiveGradients const& one) { receive_gradient_phase(one.from, one.message); },
+      [this](Round::Apply) { apply(); },
+      [this](Round::SendRefreshes) { send_refresh_phase(); },
+      [this](Round::ReceiveRefreshes const& one) { receive_refresh_phase(one.from, one.message); },
+      [this](Round::Complete) { complete(); },
+  };
+  std::visit(run, action);
 }
 
 void RoundExecutor::send_gradient_phase() {
@@ -129,30 +125,22 @@ void RoundExecutor::send_gradient_phase() {
   wait_plan();  // its forwards and routes travel with the gradients
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();
-  auto const& own = state_.round.own();
   for (Rank const owner : state_.others()) {
-    Message message{.kind = MessageKind::kGradientPhase,
-                    .clock = state_.round.clock(),
-                    .samples = own.samples,
-                    .signal = own.signal,
-                    .error = own.rejection};
+    GradientPhase message{.clock = state_.round.clock(), .report = state_.round.own()};
     std::vector<std::function<void()>> sends;
-    if (message.error.empty()) {
+    if (message.report.rejection.empty()) {
       message.gradients = gradients_.wait_send(owner, sends);
       message.flushed = residuals_.wait_send(owner, sends);
     }
-    auto const outgoing = intents_.take(owner);
-    message.intents = outgoing.intents;
-    message.key_bytes = outgoing.key_bytes();
+    auto const intents = intents_.take(owner);
     auto const& forwards = all_forwards[owner];
     auto const& routes = all_routes[owner];
-    message.forwards = forwards.forwards;
-    message.forward_bytes = forwards.key_bytes();
-    message.routes = routes.routes;
-    message.route_bytes = routes.bytes();
+    message.intents = intents.header();
+    message.forwards = forwards.header();
+    message.routes = routes.header();
     state_.messenger.send(owner, message);
     for (auto const& send : sends) send();
-    send_keys(state_, owner, outgoing, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
+    send_keys(state_, owner, intents, tag(Section::kKeys, state_.step(), 0), &Traffic::intents);
     send_keys(state_, owner, forwards, tag(Section::kForwardKeys, state_.step(), 0), &Traffic::intents);
     send_routes(state_, owner, routes, tag(Section::kRoutes, state_.step(), 0), &Traffic::intents);
   }
@@ -165,7 +153,7 @@ void RoundExecutor::send_gradient_phase() {
   for (auto& [clock, pending] : state_.batches) pending.sent = true;
 }
 
-void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
+void RoundExecutor::receive_gradient_phase(Rank from, GradientPhase const& message) {
   gradients_.check(from, message.gradients);
   residuals_.check(from, message.flushed);
   // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and intents, forwards and routes.
@@ -173,9 +161,9 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
                                         [this, from] { state_.round.on_data_received(from); });
   gradients_.receive(from, message.gradients, taken);
   residuals_.receive(from, message.flushed, taken);
-  announced_.receive(from, message, taken);
-  announced_.receive_forwards(from, message, taken);
-  router_.receive(from, message, tag(Section::kRoutes, state_.step(), 0), taken);
+  announced_.receive(from, message.intents, taken);
+  announced_.receive_forwards(from, message.forwards, taken);
+  router_.receive(from, message.clock + 1, message.routes, tag(Section::kRoutes, state_.step(), 0), taken);
 }
 
 // Returns this rank's batch of a step if its routes have arrived; null if it has none. The rows that move before the
@@ -241,7 +229,7 @@ void RoundExecutor::send_refresh_phase() {
   moves_.pack(next);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.pin_leaving(next);
   for (Rank const peer : state_.others()) {
-    Message message{.kind = MessageKind::kRefreshPhase, .clock = state_.round.clock()};
+    RefreshPhase message{.clock = state_.round.clock()};
     values_.fill_in(peer, message);
     moves_.fill_in(peer, message);
     state_.messenger.send(peer, message);
@@ -266,7 +254,7 @@ void RoundExecutor::wait_plan() {
   late_fetches_.wait_continue();
 }
 
-void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
+void RoundExecutor::receive_refresh_phase(Rank from, RefreshPhase const& message) {
   auto const found = state_.batches.find(state_.round.clock() + 1);
   bool const in_time = found != state_.batches.end() && found->second.routed && !found->second.is_late;
   bool const reads = in_time && has_list(*found->second.batch, &PreparedPart::reads, from);

@@ -45,11 +45,10 @@ class RoundExecutor {
   void end_step(BatchPtr const& batch, std::uint32_t signal);
   // Executes an action of Round::next().
   void execute(Round::Action const& action);
-  // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply. Throws PeerError if it is invalid.
-  void on_message(Rank from, Message const& message) { late_fetches_.on_message(from, message); }
+  LateFetches& late_fetches() { return late_fetches_; }
 
   // Called when a step is complete on this rank.
-  std::function<void(Clock step, Round::StepReport const& all)> on_complete;
+  std::function<void(Clock step, StepReport const& all)> on_complete;
   // Plans the step after the one that is trained, if rows move or have moved and it is not planned yet. The next round
   // does so when it begins; an earlier call takes it out of the round.
   void wait_plan();
@@ -107,11 +106,11 @@ class RoundExecutor {
   void announce_rows(BatchPtr const& batch, std::int64_t unannounced);
   void begin_round();
   void send_gradient_phase();
-  void receive_gradient_phase(Rank from, Message const& message);
+  void receive_gradient_phase(Rank from, GradientPhase const& message);
   PendingBatch* batch_to_route(Clock step);
   void apply();
   void send_refresh_phase();
-  void receive_refresh_phase(Rank from, Message const& message);
+  void receive_refresh_phase(Rank from, RefreshPhase const& message);
   void complete();
   void check_ready(Clock clock);
   void wait_announce_moving(PendingBatch& pending);

@@ -1,36 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/wire/message.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <type_traits>
+
 #include "cache/wire/key_coding.hpp"
 #include "comm/base/serialization.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/index/unique_keys.hpp"
 
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t kNumbersBytes = 128;     // upper bound for a message without lists
 constexpr std::uint32_t kCountMax = 1U << 20;  // of elements of a list
 
-// Writes or reads the fields of a message in the same order: a field is a number, a text or a list.
+void require(bool fine, char const* what) {
+  if (!fine) throw comm::SerializationError(what);
+}
+
+// The name of the elements of a list, for errors.
+template <class T>
+constexpr char const* kNameOfElements = "parts";
+template <>
+constexpr char const* kNameOfElements<FlushedList> = "lists of residuals";
+template <>
+constexpr char const* kNameOfElements<Intent> = "intents";
+template <>
+constexpr char const* kNameOfElements<Forward> = "forwards";
+template <>
+constexpr char const* kNameOfElements<Route> = "routes";
+
+// Writes or reads the fields that each_field() passes, in the same order: numbers, texts, structs and lists.
 class FieldWriter {
  public:
   explicit FieldWriter(comm::Writer& writer) : writer_(writer) {}
 
-  void field(std::uint64_t number) { writer_.put<std::uint64_t>(number); }
-  void field(std::uint32_t number) { writer_.put<std::uint32_t>(number); }
-  void field(Clock clock) { writer_.put<std::int64_t>(number(clock)); }
-  void field(TableId table) { writer_.put<std::uint32_t>(number(table)); }
-  void field(Rank rank) { writer_.put<std::uint32_t>(number(rank)); }
-  void field(RowRole role) { writer_.put<std::uint8_t>(static_cast<std::uint8_t>(role)); }
-  void field(bool flag) { writer_.put<std::uint8_t>(flag ? 1 : 0); }
-  void field(std::string const& text) { writer_.put_text(text); }
-  template <class T, class Each>
-  void list(std::vector<T> const& elements, char const*, Each each) {
-    writer_.put<std::uint32_t>(static_cast<std::uint32_t>(elements.size()));
-    for (auto const& element : elements) each(element);
+  template <class... T>
+  void operator()(T const&... fields) {
+    (write(fields), ...);
   }
 
  private:
+  template <class T>
+  void write(T const& field) {
+    each_field(*this, field);
+  }
+  template <comm::SerializedNumber T>
+  void write(T const& number) {
+    writer_.put<T>(number);
+  }
+  void write(bool flag) { writer_.put<std::uint8_t>(flag ? 1 : 0); }
+  void write(std::string const& text) { writer_.put_text(text); }
+  template <class T>
+  void write(std::vector<T> const& elements) {
+    writer_.put<std::uint32_t>(static_cast<std::uint32_t>(elements.size()));
+    for (auto const& element : elements) write(element);
+  }
+
   comm::Writer& writer_;
 };
 
@@ -38,170 +66,144 @@ class FieldReader {
  public:
   explicit FieldReader(comm::Reader& reader) : reader_(reader) {}
 
-  void field(std::uint64_t& number) { number = reader_.get<std::uint64_t>(); }
-  void field(std::uint32_t& number) { number = reader_.get<std::uint32_t>(); }
-  void field(Clock& clock) { clock = Clock{reader_.get<std::int64_t>()}; }
-  void field(TableId& table) { table = TableId{reader_.get<std::uint32_t>()}; }
-  void field(Rank& rank) { rank = Rank{reader_.get<std::uint32_t>()}; }
-  void field(RowRole& role) {
-    auto const byte = reader_.get<std::uint8_t>();
-    if (byte > static_cast<std::uint8_t>(RowRole::kMove))
-      throw comm::SerializationError("a role of rows does not exist");
-    role = static_cast<RowRole>(byte);
-  }
-  void field(bool& flag) {
-    auto const byte = reader_.get<std::uint8_t>();
-    if (byte > 1) throw comm::SerializationError("a flag is neither 0 nor 1");
-    flag = byte == 1;
-  }
-  void field(std::string& text) { text = std::string(reader_.get_text()); }
-  template <class T, class Each>
-  void list(std::vector<T>& elements, char const* what, Each each) {
-    auto const n = reader_.get<std::uint32_t>();
-    if (n > kCountMax) throw comm::SerializationError(std::string("a message has too many ") + what);
-    for (std::uint32_t i = 0; i < n; ++i) each(elements.emplace_back());
+  template <class... T>
+  void operator()(T&... fields) {
+    (read(fields), ...);
   }
 
  private:
+  template <class T>
+  void read(T& field) {
+    each_field(*this, field);
+  }
+  template <comm::SerializedNumber T>
+  void read(T& number) {
+    number = reader_.get<T>();
+  }
+  void read(RowRole& role) {
+    role = reader_.get<RowRole>();
+    require(role <= RowRole::kMove, "a role of rows does not exist");
+  }
+  void read(bool& flag) {
+    auto const byte = reader_.get<std::uint8_t>();
+    require(byte <= 1, "a flag is neither 0 nor 1");
+    flag = byte == 1;
+  }
+  void read(std::string& text) { text = std::string(reader_.get_text()); }
+  template <class T>
+  void read(std::vector<T>& elements) {
+    auto const n = reader_.get<std::uint32_t>();
+    if (n > kCountMax) throw comm::SerializationError(std::string("a message has too many ") + kNameOfElements<T>);
+    for (std::uint32_t i = 0; i < n; ++i) read(elements.emplace_back());
+  }
+
   comm::Reader& reader_;
 };
 
-// Passes the fields of the message's kind to `fields`. M: Message or Message const.
-template <class Fields, class M>
-void each_field(Fields& fields, M& message) {
-  auto const rows = [&](auto& number) { fields.field(number); };
-  auto const intent = [&](auto& one) {
-    fields.field(one.clock);
-    fields.list(one.parts, "parts", [&](auto& part) {
-      fields.field(part.table);
-      fields.field(part.keys);
-    });
+// T is Struct or, for a writer, Struct const.
+template <class T, class Struct>
+concept Is = std::is_same_v<std::remove_const_t<T>, Struct>;
+
+void each_field(auto& fields, Is<IntentPart> auto& part) { fields(part.table, part.keys); }
+void each_field(auto& fields, Is<Intent> auto& batch) { fields(batch.clock, batch.parts); }
+void each_field(auto& fields, Is<Forward> auto& batch) { fields(batch.reader, batch.role, batch.intent); }
+void each_field(auto& fields, Is<RoutePart> auto& part) { fields(part.away, part.moves); }
+void each_field(auto& fields, Is<Route> auto& batch) { fields(batch.clock, batch.parts); }
+void each_field(auto& fields, Is<GradientBytes> auto& part) { fields(part.sums, part.occurrences, part.sent_rows); }
+void each_field(auto& fields, Is<FlushedList> auto& list) {
+  fields(list.table, list.rows, list.key_bytes, list.bytes, list.exact);
+}
+void each_field(auto& fields, Is<Intents> auto& intents) { fields(intents.batches, intents.key_bytes); }
+void each_field(auto& fields, Is<Forwards> auto& forwards) { fields(forwards.batches, forwards.key_bytes); }
+void each_field(auto& fields, Is<Routes> auto& routes) {
+  fields(routes.batches);
+  if (!routes.batches.empty()) fields(routes.bytes);
+}
+void each_field(auto& fields, Is<StepReport> auto& report) { fields(report.samples, report.signal, report.rejection); }
+
+void each_field(auto& fields, Is<GradientPhase> auto& message) {
+  fields(message.clock, message.report, message.gradients, message.flushed, message.intents, message.forwards,
+         message.routes);
+}
+void each_field(auto& fields, Is<RefreshPhase> auto& message) {
+  fields(message.clock, message.parts, message.sent, message.moved_sent);
+}
+// The clock of a late fetch is sent twice, and its batch as a list.
+void each_field(auto& fields, Is<LateFetch> auto& message) {
+  Clock clock = message.intent.clock;
+  std::uint32_t batches = 1;
+  fields(clock, message.id, batches, message.intent, message.key_bytes);
+  require(clock == message.intent.clock && batches == 1, "a late fetch without its keys");
+}
+void each_field(auto& fields, Is<LateForward> auto& message) {
+  Clock clock = message.forward.intent.clock;
+  std::uint32_t batches = 1;
+  fields(clock, message.id, message.forward_id, batches, message.forward, message.key_bytes);
+  require(clock == message.forward.intent.clock && batches == 1, "a forwarded late fetch without its keys");
+}
+void each_field(auto& fields, Is<LateFetchReply> auto& message) {
+  fields(message.clock, message.id, message.sent, message.routes);
+}
+void each_field(auto& fields, Is<GatherPart> auto& message) { fields(message.id, message.call, message.bytes); }
+void each_field(auto& fields, Is<RowRequestHeader> auto& message) {
+  fields(message.clock, message.id, message.table, message.keys);
+}
+void each_field(auto& fields, Is<RowReplyHeader> auto& message) { fields(message.id); }
+void each_field(auto& fields, Is<SchemaMessage> auto& message) { fields(message.bytes); }
+
+// Returns an empty message of each kind. The index of a kind is its number in the protocol, the first byte.
+auto const& message_kinds() {
+  using enum RowRequestKind;
+  using Request = RowRequestHeader;
+  using Reply = RowReplyHeader;
+  static std::array<Message, 23> const kinds{
+      GradientPhase{}, RefreshPhase{},   LateFetch{},    LateFetchReply{}, GatherPart{},  Request{kLookup},
+      Reply{kLookup},  Request{kAssign}, Reply{kAssign}, Request{kErase},  Reply{kErase}, SchemaMessage{},
+      LateForward{},   Request{kClaim},  Reply{kClaim},  Request{kGrant},  Reply{kGrant}, Request{kTake},
+      Reply{kTake},    Request{kReturn}, Reply{kReturn}, Request{kWhere},  Reply{kWhere}};
+  return kinds;
+}
+
+bool have_same_kind(Message const& one, Message const& other) {
+  auto const request = [](auto const& message) {
+    if constexpr (requires { message.kind; }) return message.kind;
+    return RowRequestKind{};
   };
-  auto const intents = [&] {
-    fields.list(message.intents, "intents", intent);
-    fields.field(message.key_bytes);
-  };
-  auto const forwards = [&] {
-    fields.list(message.forwards, "forwards", [&](auto& one) {
-      fields.field(one.reader);
-      fields.field(one.role);
-      intent(one.intent);
-    });
-    fields.field(message.forward_bytes);
-  };
-  auto const routes = [&] {
-    fields.list(message.routes, "routes", [&](auto& one) {
-      fields.field(one.clock);
-      fields.list(one.parts, "parts", [&](auto& part) {
-        fields.field(part.away);
-        fields.field(part.moves);
-      });
-    });
-    if (!message.routes.empty()) fields.field(message.route_bytes);
-  };
-  auto const sent = [&] { fields.list(message.sent, "parts", rows); };
-  switch (message.kind) {
-    case MessageKind::kGradientPhase:
-      fields.field(message.clock);
-      fields.field(message.samples);
-      fields.field(message.signal);
-      fields.field(message.error);
-      fields.list(message.gradients, "parts", [&](auto& part) {
-        fields.field(part.sums);
-        fields.field(part.occurrences);
-        fields.field(part.sent_rows);
-      });
-      fields.list(message.flushed, "lists of residuals", [&](auto& list) {
-        fields.field(list.table);
-        fields.field(list.rows);
-        fields.field(list.key_bytes);
-        fields.field(list.bytes);
-        fields.field(list.exact);
-      });
-      intents();
-      forwards();
-      return routes();
-    case MessageKind::kRefreshPhase:
-      fields.field(message.clock);
-      fields.field(message.parts);
-      sent();
-      return fields.list(message.moved_sent, "parts", rows);
-    case MessageKind::kLateFetch:
-      fields.field(message.clock);
-      fields.field(message.id);
-      return intents();
-    case MessageKind::kLateForward:
-      fields.field(message.clock);
-      fields.field(message.id);
-      fields.field(message.forward_id);
-      return forwards();
-    case MessageKind::kLateFetchReply:
-      fields.field(message.clock);
-      fields.field(message.id);
-      sent();
-      return routes();
-    case MessageKind::kGather:
-      fields.field(message.id);
-      fields.field(message.call);
-      return fields.field(message.bytes);
-    case MessageKind::kLookup:
-    case MessageKind::kAssign:
-    case MessageKind::kErase:
-    case MessageKind::kClaim:
-    case MessageKind::kGrant:
-    case MessageKind::kTake:
-    case MessageKind::kReturn:
-    case MessageKind::kWhere:
-      fields.field(message.clock);
-      fields.field(message.id);
-      fields.field(message.table);
-      return fields.field(message.keys);
-    case MessageKind::kLookupReply:
-    case MessageKind::kAssignReply:
-    case MessageKind::kEraseReply:
-    case MessageKind::kClaimReply:
-    case MessageKind::kGrantReply:
-    case MessageKind::kTakeReply:
-    case MessageKind::kReturnReply:
-    case MessageKind::kWhereReply:
-      return fields.field(message.id);
-    case MessageKind::kSchema:
-      return fields.field(message.bytes);
+  return one.index() == other.index() && std::visit(request, one) == std::visit(request, other);
+}
+
+// -- limits --
+
+std::uint64_t bytes_max_of(Intent const& batch) {
+  require(batch.parts.size() <= kPartsMax, "a batch has too many parts");
+  std::uint64_t bytes = 0;
+  for (auto const& part : batch.parts) {
+    require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has too many keys");
+    bytes += key_bytes_max(part.keys);
   }
+  return bytes;
+}
+std::uint64_t bytes_max_of(Forward const& batch) { return bytes_max_of(batch.intent); }
+
+void check_keys(auto const& batches, std::uint64_t key_bytes) {
+  std::uint64_t bytes_max = 0;
+  for (auto const& batch : batches) bytes_max += bytes_max_of(batch);
+  require(key_bytes <= bytes_max, "a message has more bytes of keys than its batches can need");
 }
 
-}  // namespace
-
-std::string encode(Message const& message) {
-  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size() +
-                      message.call.size());  // lists are short
-  writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
-  FieldWriter fields(writer);
-  each_field(fields, message);
-  return writer.take();
+void check_routes(Routes const& routes) {
+  for (auto const& route : routes.batches) require(route.parts.size() <= kPartsMax, "a route has too many parts");
 }
-
-Message decode(std::string_view bytes) {
-  comm::Reader reader(bytes);
-  Message message;
-  auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kWhereReply))
-    throw comm::SerializationError("a message of unknown kind");
-  message.kind = static_cast<MessageKind>(kind);
-  FieldReader fields(reader);
-  each_field(fields, message);
-  reader.end();
-  return message;
+void check_sent(std::vector<std::uint64_t> const& sent) {
+  require(sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
 }
+void check_sections(std::uint64_t sections) {
+  require(sections <= kPartsMax, "a message announces more sections than a batch can have parts");
+}
+void check_id(std::uint64_t id) { require(id < kIdEnd, "a request has a number that is too large for tags"); }
 
-void check_fields(Message const& message) {
-  auto const require = [](bool fine, char const* what) {
-    if (!fine) throw comm::SerializationError(what);
-  };
-  require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
-          "a message announces more sections than a batch can have parts");
-  require(message.sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
-  require(message.moved_sent.size() <= kPartsMax, "a message moves rows of more sections than a batch can have parts");
+void check_limits(GradientPhase const& message) {
+  check_sections(message.gradients.size());
   require(message.flushed.size() <= kPartsMax, "a message has too many lists of residuals");
   for (auto const& flushed : message.flushed) {
     require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
@@ -209,27 +211,68 @@ void check_fields(Message const& message) {
     require(flushed.key_bytes <= key_bytes_max(flushed.rows),
             "a list of residuals has more bytes of keys than its rows can need");
   }
-  require(message.samples <= kSamplesMax, "a step has too many samples");
-  require(message.id < kIdEnd && message.forward_id < kIdEnd, "a request has a number that is too large for tags");
-  require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
+  require(message.report.samples <= kSamplesMax, "a step has too many samples");
+  check_keys(message.intents.batches, message.intents.key_bytes);
+  check_keys(message.forwards.batches, message.forwards.key_bytes);
+  check_routes(message.routes);
+}
+void check_limits(RefreshPhase const& message) {
+  check_sections(message.parts);
+  check_sent(message.sent);
+  require(message.moved_sent.size() <= kPartsMax, "a message moves rows of more sections than a batch can have parts");
+}
+void check_limits(LateFetch const& message) {
+  check_id(message.id);
+  check_keys(std::span(&message.intent, 1), message.key_bytes);
+}
+void check_limits(LateForward const& message) {
+  check_id(message.id);
+  check_id(message.forward_id);
+  check_keys(std::span(&message.forward, 1), message.key_bytes);
+}
+void check_limits(LateFetchReply const& message) {
+  check_id(message.id);
+  check_sent(message.sent);
+  check_routes(message.routes);
+}
+void check_limits(GatherPart const& message) {
+  check_id(message.id);
   require(message.call.size() <= kCallBytesMax, "the text of a collective call is too long");
-  auto const bytes_max = [&](Intent const& intent) {
-    require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
-    std::uint64_t bytes = 0;
-    for (auto const& part : intent.parts) {
-      require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has too many keys");
-      bytes += key_bytes_max(part.keys);
-    }
-    return bytes;
-  };
-  std::uint64_t key_bytes = 0, forward_bytes = 0;
-  for (auto const& intent : message.intents) key_bytes += bytes_max(intent);
-  for (auto const& forward : message.forwards) forward_bytes += bytes_max(forward.intent);
-  require(message.key_bytes <= key_bytes && message.forward_bytes <= forward_bytes,
-          "a message has more bytes of keys than its batches can need");
-  for (auto const& route : message.routes) {
-    require(route.parts.size() <= kPartsMax, "a route has too many parts");
-  }
+}
+void check_limits(RowRequestHeader const& message) {
+  check_id(message.id);
+  require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
+}
+void check_limits(RowReplyHeader const& message) { check_id(message.id); }
+void check_limits(SchemaMessage const&) {}
+
+}  // namespace
+
+std::string encode(Message const& message) {
+  auto const& kinds = message_kinds();
+  auto const kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](Message const& one) { return have_same_kind(one, message); });
+  GPUPS_ASSERT(kind != kinds.end());
+  comm::Writer writer(128);  // most messages are shorter
+  writer.put<std::uint8_t>(static_cast<std::uint8_t>(kind - kinds.begin()));
+  FieldWriter fields(writer);
+  std::visit([&](auto const& one) { each_field(fields, one); }, message);
+  return writer.take();
+}
+
+Message decode(std::string_view bytes) {
+  comm::Reader reader(bytes);
+  auto const kind = reader.get<std::uint8_t>();
+  require(kind < message_kinds().size(), "a message of unknown kind");
+  Message message = message_kinds()[kind];
+  FieldReader fields(reader);
+  std::visit([&](auto& one) { each_field(fields, one); }, message);
+  reader.end();
+  return message;
+}
+
+void check_fields(Message const& message) {
+  std::visit([](auto const& one) { check_limits(one); }, message);
 }
 
 // A tag has 4 bits for the section, 12 for the part and 44 for the number: comm::kTagBits together.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "gpups/types.hpp"
@@ -14,33 +15,6 @@ namespace gpups::cache {
 
 // Maximum number of samples of a rank in a step. Sums over all ranks fit in 63 bits.
 inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
-
-// The kinds of messages of the store's channel. The values are part of the protocol.
-enum class MessageKind : std::uint8_t {
-  kGradientPhase,   // end of a step: gradients for rows of the receiver, and intents, forwards and routes
-  kRefreshPhase,    // after the update: values that the receiver reads in the next step, and rows that move to it
-  kLateFetch,       // keys of a batch that was announced too late for kRefreshPhase
-  kLateFetchReply,  // the values of these keys, and their route
-  kGather,          // the bytes of a rank for wait_allgather() or wait_gather_to()
-  kLookup,          // keys to look up
-  kLookupReply,     // the values of these keys, and whether their rows exist
-  kAssign,          // keys and values to set
-  kAssignReply,     // the values are set
-  kErase,           // keys to erase
-  kEraseReply,      // the keys are erased
-  kSchema,          // the first message: the table options, see schema_check.hpp
-  kLateForward,     // from the home of rows to their owner: the keys of a late fetch
-  kClaim,           // requests that move rows, and their replies; see RowRequest
-  kClaimReply,
-  kGrant,
-  kGrantReply,
-  kTake,
-  kTakeReply,
-  kReturn,
-  kReturnReply,
-  kWhere,
-  kWhereReply,
-};
 
 // The number of keys of one part of a batch that the sender will read and whose home is the receiver.
 struct IntentPart {
@@ -101,38 +75,128 @@ struct FlushedList {
   bool operator==(FlushedList const&) const = default;
 };
 
-// A message of any kind. Fields that the kind does not use are not sent, and have their initial values.
-struct Message {
-  MessageKind kind{};
-  // kGradientPhase, kRefreshPhase, kLateFetch..., kLateForward: the step; requests for rows: the step before which rows
-  // are read
-  Clock clock{};
-  std::uint64_t id = 0;                  // number of the gather, of the request or the reply, or of the late fetch
-  std::uint64_t forward_id = 0;          // kLateForward: numbers the late forwards of the sender
-  std::uint64_t samples = 0;             // kGradientPhase: samples of the sender in the step
-  std::uint32_t signal = 0;              // kGradientPhase: bits of Store::advance_clock()
-  std::string error;                     // kGradientPhase: why the step must be rejected; empty: it need not
-  std::vector<GradientBytes> gradients;  // kGradientPhase: one element for each part of the list of rows
-  std::vector<FlushedList> flushed;      // kGradientPhase: flushed residuals
-  std::uint64_t parts = 0;               // kRefreshPhase: number of parts of the list of rows whose values follow
-  // kRefreshPhase, kLateFetchReply: number of rows in each value section; empty: every section has all rows
-  std::vector<std::uint64_t> sent;
-  // kRefreshPhase: of the rows that move to the receiver, the number of those that are sent, by part: rows that exist
-  // or wait for admission; empty: none move
-  std::vector<std::uint64_t> moved_sent;
-  std::vector<Intent> intents;    // kGradientPhase: new intents; kLateFetch: one intent
-  std::vector<Forward> forwards;  // kGradientPhase: forwards of intents; kLateForward: one forward
-  // Of the keys of all intents, and of all forwards: plain keys, if the schema says so
-  // (cache/protocol/schema_check.hpp), else, and always for late fetches, in the format of cache/wire/key_coding.hpp.
-  std::uint64_t key_bytes = 0, forward_bytes = 0;
-  std::vector<Route> routes;      // kGradientPhase: routes of batches; kLateFetchReply: at most one
-  std::uint64_t route_bytes = 0;  // of all routes
-  TableId table{};                // requests for rows
-  std::uint64_t keys = 0;         // number of keys of a request
-  std::string bytes;              // kGather: bytes to gather; kSchema: the table options
-  std::string call;               // kGather: the collective call that it belongs to, such as "size(table 'users')"
-  bool operator==(Message const&) const = default;
+// Intents, or forwards, and the number of bytes of the keys of all of them: plain keys, if the schema says so
+// (cache/protocol/schema_check.hpp), else in the format of cache/wire/key_coding.hpp.
+struct Intents {
+  std::vector<Intent> batches{};
+  std::uint64_t key_bytes = 0;
+  bool operator==(Intents const&) const = default;
 };
+struct Forwards {
+  std::vector<Forward> batches{};
+  std::uint64_t key_bytes = 0;
+  bool operator==(Forwards const&) const = default;
+};
+// Routes, and the number of bytes of the columns of all of them.
+struct Routes {
+  std::vector<Route> batches{};
+  std::uint64_t bytes = 0;
+  bool operator==(Routes const&) const = default;
+};
+
+// The report of a rank about its step, or the combined report of all ranks.
+struct StepReport {
+  std::uint64_t samples = 0;
+  std::uint32_t signal = 0;  // bits of Store::advance_clock()
+  std::string rejection{};   // why the step must not be applied, or empty
+  bool operator==(StepReport const&) const = default;
+};
+
+// -- messages --
+
+// The end of a step: gradients for rows of the receiver, and intents, forwards and routes.
+struct GradientPhase {
+  Clock clock{};
+  StepReport report{};
+  std::vector<GradientBytes> gradients{};  // one element for each part of the list of rows
+  std::vector<FlushedList> flushed{};
+  Intents intents{};
+  Forwards forwards{};
+  Routes routes{};
+  bool operator==(GradientPhase const&) const = default;
+};
+
+// After the update: values that the receiver reads in the next step, and rows that move to it.
+struct RefreshPhase {
+  Clock clock{};
+  std::uint64_t parts = 0;            // number of parts of the list of rows whose values follow
+  std::vector<std::uint64_t> sent{};  // number of rows in each value section; empty: every section has all rows
+  // Of the rows that move to the receiver, the number of those that are sent, by part: rows that exist or wait for
+  // admission; empty: none move.
+  std::vector<std::uint64_t> moved_sent{};
+  bool operator==(RefreshPhase const&) const = default;
+};
+
+// Keys of a batch that was announced too late for a refresh phase. They are in the format of
+// cache/wire/key_coding.hpp, without a dictionary.
+struct LateFetch {
+  std::uint64_t id = 0;  // numbers the late fetches of the sender
+  Intent intent{};
+  std::uint64_t key_bytes = 0;
+  bool operator==(LateFetch const&) const = default;
+};
+
+// From the home of rows to their owner: the keys of a late fetch, in the same format.
+struct LateForward {
+  std::uint64_t id = 0;          // of the late fetch
+  std::uint64_t forward_id = 0;  // numbers the late forwards of the sender
+  Forward forward{};
+  std::uint64_t key_bytes = 0;
+  bool operator==(LateForward const&) const = default;
+};
+
+// The values of the keys of a late fetch and, from their home, the route.
+struct LateFetchReply {
+  Clock clock{};
+  std::uint64_t id = 0;
+  std::vector<std::uint64_t> sent{};  // as in a RefreshPhase
+  Routes routes{};                    // at most one
+  bool operator==(LateFetchReply const&) const = default;
+};
+
+// The bytes of a rank for wait_allgather() or wait_gather_to().
+struct GatherPart {
+  std::uint64_t id = 0;  // number of the gather
+  std::string call{};    // the collective call that it belongs to, such as "size(table 'users')"
+  std::string bytes{};
+  bool operator==(GatherPart const&) const = default;
+};
+
+// What a request for rows asks for; see RowRequest.
+enum class RowRequestKind {
+  kLookup,  // values and found marks
+  kAssign,  // sets values
+  kErase,   // ends rows
+  kClaim,   // tells homes which rows this rank wants to own; see Store::localize()
+  kGrant,   // words: the rank that owns each claimed row, or kNoRow if this rank does not get it
+  kTake,    // values, found marks and words: the rows, which their owner drops; see TableShard::wait_take()
+  kReturn,  // tells homes that rows are not away any more, because they ended
+  kWhere,   // words: the owner, the reason as a number, and the low and the high half of the first step there
+};
+// A request for rows, or to change them. The keys follow.
+struct RowRequestHeader {
+  RowRequestKind kind{};
+  Clock clock{};  // the step before which rows are read
+  std::uint64_t id = 0;
+  TableId table{};
+  std::uint64_t keys = 0;  // number of keys
+  bool operator==(RowRequestHeader const&) const = default;
+};
+// Its reply. The values, found marks and words of the kind follow.
+struct RowReplyHeader {
+  RowRequestKind kind{};
+  std::uint64_t id = 0;
+  bool operator==(RowReplyHeader const&) const = default;
+};
+
+// The first message: the table options, see cache/protocol/schema_check.hpp.
+struct SchemaMessage {
+  std::string bytes{};
+  bool operator==(SchemaMessage const&) const = default;
+};
+
+using Message = std::variant<GradientPhase, RefreshPhase, LateFetch, LateForward, LateFetchReply, GatherPart,
+                             RowRequestHeader, RowReplyHeader, SchemaMessage>;
 
 // Returns the bytes of a message.
 std::string encode(Message const& message);
@@ -148,7 +212,7 @@ inline constexpr std::int64_t kStepsAheadMax = std::int64_t{1} << 20;
 inline constexpr std::size_t kPartsAheadMax = std::size_t{1} << 20;
 // Maximum number of parts of a batch. Tags have 12 bits for the part.
 inline constexpr std::size_t kPartsMax = 4096;
-// Maximum number of bytes of Message::call.
+// Maximum number of bytes of GatherPart::call.
 inline constexpr std::size_t kCallBytesMax = 512;
 // Steps and the numbers of requests and gathers are below this limit. Tags have 44 bits for them.
 inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;

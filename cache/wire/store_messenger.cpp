@@ -58,7 +58,9 @@ Message read_message(Rank from, std::string_view body) {
   try {
     auto message = decode(body);
     check_fields(message);
-    message.error = comm::peer_text(message.error);
+    if (auto* const phase = std::get_if<GradientPhase>(&message)) {
+      phase->report.rejection = comm::peer_text(phase->report.rejection);
+    }
     return message;
   } catch (comm::SerializationError const& error) {
     throw PeerError(from,
@@ -66,6 +68,12 @@ Message read_message(Rank from, std::string_view body) {
                                 "the same version",
                                 number(from), error.what()));
   }
+}
+
+void throw_peer_error(Rank peer, Rank me, std::string const& what) {
+  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
+                                    "program and configuration",
+                                    number(peer), what, number(me)));
 }
 
 }  // namespace gpups::cache

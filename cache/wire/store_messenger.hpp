@@ -48,6 +48,9 @@ class StoreMessenger {
 // Decodes and checks a message of the channel. Throws PeerError if it is invalid.
 Message read_message(Rank from, std::string_view body);
 
+// Throws PeerError: "rank 3 {what} ...".
+[[noreturn]] void throw_peer_error(Rank peer, Rank me, std::string const& what);
+
 // Returns a function that calls `then` at its `count`-th call. If `count` is 0, calls `then` immediately. One thread at
 // a time.
 inline std::function<void()> countdown_callback(std::size_t count, std::function<void()> then) {

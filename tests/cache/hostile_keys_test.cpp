@@ -23,12 +23,12 @@ class HostileKeys : public HostilePeer {
     expect_rejected(words);
   }
   // The peer announces `keys` new keys, and step 1 begins. Returns the header of its gradients, without their sizes.
-  Message step_with_known_keys(std::uint64_t keys) {
+  GradientPhase step_with_known_keys(std::uint64_t keys) {
     std::vector<std::uint64_t> list;
     for (std::uint64_t k = 0; k < keys; ++k) list.push_back(k << 33);
     announce(keys, new_keys(list));
     peer_.receive_data(tag(Section::kValues, 1, 0), 16 * keys);
-    peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
+    peer_.send(RefreshPhase{.clock = Clock{0}});
     EXPECT_EQ(progress(), "");
     end_step();
     return in(1);
@@ -40,9 +40,8 @@ TEST_F(HostileKeys, RejectsUnknownSlot) { expect_keys_rejected(1, {0, 2, 0}, "a 
 TEST_F(HostileKeys, RejectsSlotBeyondLast) {
   auto message = step_with_known_keys(3);
   message.gradients = {{2, 0}};
-  message.intents = {intent(2, 2)};
   Bytes const bytes{0, 0b1010, 1, 3};  // slots 1 and 3
-  message.key_bytes = bytes.size();
+  message.intents = {{intent(2, 2)}, bytes.size()};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
@@ -63,9 +62,8 @@ TEST_F(HostileKeys, RejectsUnknownSlotInLateFetch) {
 TEST_F(HostileKeys, RejectsSlotSentTwice) {
   auto message = step_with_known_keys(3);
   message.gradients = {{2, 0}};
-  message.intents = {intent(2, 2)};
   Bytes const bytes{0, 0b1010, 1, 1};
-  message.key_bytes = bytes.size();
+  message.intents = {{intent(2, 2)}, bytes.size()};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
@@ -104,7 +102,7 @@ class HostilePlainKeys : public HostileKeys {
   void SetUp() override {
     EXPECT_EQ(progress(), "");
     auto const schema = peer_.receive();
-    ASSERT_TRUE(schema && schema->kind == MessageKind::kSchema && schema->bytes.back() == 1);
+    ASSERT_TRUE(schema && std::get<SchemaMessage>(*schema).bytes.back() == 1);
     peer_.send(*schema);
   }
   static Bytes plain(std::vector<std::uint64_t> const& keys) {
@@ -117,7 +115,7 @@ class HostilePlainKeys : public HostileKeys {
 TEST_F(HostilePlainKeys, AcceptsKeys) {
   announce(3, plain({7, 9, ~0ULL}));
   peer_.receive_data(tag(Section::kValues, 1, 0), 16 * 3);
-  peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
+  peer_.send(RefreshPhase{.clock = Clock{0}});
   EXPECT_EQ(progress(), "");
 }
 

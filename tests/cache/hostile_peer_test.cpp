@@ -14,7 +14,7 @@ namespace {
 TEST_F(HostilePeer, AnnouncedKeysTakeNoMemory) {
   peer_.send(late_fetch(0, kHuge, 8 * kHuge));
   EXPECT_EQ(progress(), "");
-  peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = 1, .keys = kHuge});
   EXPECT_EQ(progress(), "");
 }
 
@@ -25,7 +25,7 @@ TEST_F(HostilePeer, RejectsLateFetchOfWrongSize) {
 }
 
 TEST_F(HostilePeer, RejectsLookupOfWrongSize) {
-  peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = 1, .keys = kHuge});
   peer_.send_data(tag(Section::kRequestKeys, 1, 1), 80);
   expect_rejected("sends 80 bytes");
 }
@@ -38,17 +38,17 @@ TEST_F(HostilePeer, RejectsTooManyKeys) {
     peer.send(late_fetch(0, keys));
     EXPECT_NE(progress(store).find("too many keys"), std::string::npos) << keys;
   }
-  peer_.send({.kind = MessageKind::kLookup, .keys = kHuge + 1});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .keys = kHuge + 1});
   expect_rejected("too many keys");
 }
 
 TEST_F(HostilePeer, RejectsLookupOfUnknownTable) {
-  peer_.send({.kind = MessageKind::kLookup, .table = TableId{7}, .keys = 1});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .table = TableId{7}, .keys = 1});
   expect_rejected("a table that does not exist");
 }
 
 TEST_F(HostilePeer, RejectsLookupOfNoRows) {
-  peer_.send({.kind = MessageKind::kLookup, .keys = 0});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .keys = 0});
   expect_rejected("sent a request for no rows");
 }
 
@@ -68,16 +68,15 @@ TEST_F(HostilePeer, RejectsBytesThatAreNoMessage) {
 
 TEST_F(HostilePeer, RejectsClocksOutOfRange) {
   for (std::int64_t const clock : {kFirst, std::int64_t{-1}, std::int64_t{1}, kLast - 1, kLast}) {
-    for (auto const kind : {MessageKind::kGradientPhase, MessageKind::kRefreshPhase, MessageKind::kLateFetch,
-                            MessageKind::kLateFetchReply}) {
+    for (Message const& message :
+         {Message(GradientPhase{.clock = Clock{clock}}), Message(RefreshPhase{.clock = Clock{clock}}),
+          Message(LateFetch{.intent = intent(clock, 1)}), Message(LateFetchReply{.clock = Clock{clock}})}) {
       RawPeer peer;
       Store store(peer.group(), {.threads = 1});
       store.add_table({.name = "t", .dim = 4});
-      Message message{.kind = kind, .clock = Clock{clock}};
-      if (kind == MessageKind::kLateFetch) message.intents = {intent(clock, 1)};
-      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // is valid
+      if (std::holds_alternative<LateFetch>(message) && clock == 1) continue;  // is valid
       peer.send(message);
-      EXPECT_NE(progress(store), "") << clock << ", kind " << static_cast<int>(kind);
+      EXPECT_NE(progress(store), "") << clock << ", layout " << message.index();
     }
   }
 }
@@ -134,18 +133,18 @@ TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   peer.send(in(0, {intent(1, 1)}, keys.size()));
   peer.send_data(tag(Section::kKeys, 0, 0), keys);
   peer.receive_data(tag(Section::kValues, 1, 0), 4);  // no step has updated the row
-  peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
+  peer.send(RefreshPhase{.clock = Clock{0}});
   store.advance_clock();
   EXPECT_EQ(progress(store), "");
   auto message = in(1);
   message.gradients = {{1 + 32, 1 + 128}};
-  message.samples = 1;
+  message.report.samples = 1;
   peer.send(message);
   std::vector<std::uint8_t> body(48 + 129, 0xF8);  // counts: negative numbers of 8 bytes
   std::fill_n(body.begin(), 33, 8);                // sums, and zeros up to a multiple of 16
   std::fill_n(body.begin() + 33, 15, 0);
   peer.send_data(tag(Section::kGradientBody, 1, 0), body);
-  peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{1}});
+  peer.send(RefreshPhase{.clock = Clock{1}});
   store.advance_clock();
   EXPECT_EQ(progress(store), "");
   std::size_t rows = 0;
@@ -179,7 +178,7 @@ TEST_F(HostilePeer, RejectsValuesOfWrongType) {
     store_->add_table({.name = "t", .dim = 4, .value_type = DataType::kHalf});
     stream_.emplace(store_->make_stream());
     auto const batch = read_from_peer(Clock{0});
-    peer.send({.kind = MessageKind::kLateFetchReply, .clock = Clock{0}});
+    peer.send(LateFetchReply{.clock = Clock{0}});
     peer.send_data(tag(Section::kLateFetchValues, 0, 0), bytes);
     expect_rejected(fmt::format("sends {} bytes", bytes).c_str());
     store_.reset();
@@ -194,9 +193,9 @@ TEST_F(HostilePeer, RejectsTwoTransfersWithOneTag) {
 TEST_F(HostilePeer, SanitizesErrorTextOfPeer) {
   end_step();
   auto message = in(0);
-  message.error = "\033[2J\n" + std::string(1 << 20, 'x');
+  message.report.rejection = "\033[2J\n" + std::string(1 << 20, 'x');
   peer_.send(message);
-  peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
+  peer_.send(RefreshPhase{.clock = Clock{0}});
   try {
     store_->wait_applied();
     FAIL() << "the step was not rejected";

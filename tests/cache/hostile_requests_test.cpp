@@ -12,12 +12,17 @@
 namespace gpups::test::hostile_requests_test {
 namespace {
 
+template <class T>
+bool is(std::optional<Message> const& message) {
+  return message && std::holds_alternative<T>(*message);
+}
+
 // -- replies --
 
 TEST_F(HostilePeer, RejectsSecondLateFetchReply) {
   auto const batch = read_from_peer(Clock{0});
   peer_.on_idle = [this] {
-    for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLateFetchReply});
+    for (int i = 0; i < 2; ++i) peer_.send(LateFetchReply{});
     peer_.on_idle = [] { return false; };
     return true;
   };
@@ -26,19 +31,18 @@ TEST_F(HostilePeer, RejectsSecondLateFetchReply) {
 }
 
 TEST_F(HostilePeer, RejectsUnrequestedReply) {
-  peer_.send({.kind = MessageKind::kLookupReply, .id = 0});
+  peer_.send(RowReplyHeader{.kind = RowRequestKind::kLookup, .id = 0});
   expect_rejected("a reply without a request");
 }
 
 TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
-  for (auto const& kinds :
-       {std::vector{MessageKind::kAssignReply}, std::vector{MessageKind::kLookupReply, MessageKind::kLookupReply}}) {
+  for (auto const& kinds : {std::vector{RowRequestKind::kAssign}, std::vector(2, RowRequestKind::kLookup)}) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     auto const table = store.add_table({.name = "t", .dim = 4});
     auto stream = store.make_stream();
     peer.on_idle = [&] {
-      for (auto const kind : kinds) peer.send({.kind = kind, .id = 0});
+      for (auto const kind : kinds) peer.send(RowReplyHeader{.kind = kind, .id = 0});
       peer.on_idle = [] { return false; };
       return true;
     };
@@ -54,19 +58,19 @@ TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
 // -- requests --
 
 TEST_F(HostilePeer, RejectsAssignOutsideCollective) {
-  peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kAssign, .id = 0, .keys = 1});
   expect_rejected("assigned rows while this rank did not");
 }
 
 TEST_F(HostilePeer, RejectsEraseOutsideCollective) {
-  peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
+  peer_.send(RowRequestHeader{.kind = RowRequestKind::kErase, .id = 0, .keys = 1});
   expect_rejected("erased rows while this rank did not");
 }
 
 // A rank that waits in erase accepts requests to erase, and no other changes.
 TEST_F(HostilePeer, RejectsAssignDuringErase) {
   peer_.on_idle = [this] {
-    peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
+    peer_.send(RowRequestHeader{.kind = RowRequestKind::kAssign, .id = 0, .keys = 1});
     peer_.on_idle = [] { return false; };
     return true;
   };
@@ -91,11 +95,12 @@ TEST_F(HostilePeer, PrepareFailsDuringErase) {
 void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
   peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
     auto const from_rank_0 = peer.receive();
-    if (!from_rank_0 || from_rank_0->kind != MessageKind::kGather) return from_rank_0.has_value();
+    auto const* const part = from_rank_0 ? std::get_if<GatherPart>(&*from_rank_0) : nullptr;
+    if (part == nullptr) return from_rank_0.has_value();
     comm::Writer writer;
     writer.put_text("");
     writer.put_text(body(gathers));
-    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = writer.body(), .call = from_rank_0->call});
+    peer.send(GatherPart{.id = gathers++, .call = part->call, .bytes = writer.body()});
     return true;
   };
 }
@@ -107,14 +112,14 @@ TEST_F(HostilePeer, RejectsInvalidExpireResult) {
 }
 
 TEST_F(HostilePeer, RejectsDuplicateRequest) {
-  for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
+  for (int i = 0; i < 2; ++i) peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = 4, .keys = 1});
   expect_rejected("sent a request twice");
 }
 
 TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
   EXPECT_EQ(progress(), "");
   for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
-    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+    peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.progress_rank_0();
   }
@@ -123,7 +128,7 @@ TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
 
 TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
   for (std::uint64_t id = 0; id < 100; ++id) {
-    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+    peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.receive_data(tag(Section::kRequestValues, id, 1), 16);
     peer_.receive_data(tag(Section::kRequestFound, id, 1), 1);
@@ -134,23 +139,23 @@ TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
 }
 
 TEST_F(HostilePeer, RejectsGatherAheadOfThisRank) {
-  for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
+  for (std::uint64_t id = 0; id < 2; ++id) peer_.send(GatherPart{.id = id});
   expect_rejected("bytes for gather 1");
 }
 
 TEST_F(HostilePeer, RejectsGatherIdThatFitsNoTag) {
-  peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
+  peer_.send(GatherPart{.id = ~std::uint64_t{0}});
   expect_rejected("a number that is too large for tags");
 }
 
 TEST_F(HostilePeer, RejectsGatherOutOfOrder) {
-  peer_.send({.kind = MessageKind::kGather, .id = 1});
+  peer_.send(GatherPart{.id = 1});
   expect_rejected("but gather 0 is next");
 }
 
 TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
   for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
-    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+    peer_.send(RowRequestHeader{.kind = RowRequestKind::kLookup, .id = id, .keys = 1});
   }
   expect_rejected("a number that is too large for tags");
 }
@@ -196,18 +201,17 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   push_zeros(batch);
   end_step();
   peer_.progress_rank_0();
-  EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
-  auto const first = peer_.receive();
-  ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
+  EXPECT_TRUE(is<SchemaMessage>(peer_.receive()));
+  EXPECT_TRUE(is<LateFetch>(peer_.receive()));
   EXPECT_FALSE(peer_.receive());  // no gradients of the step before its rows have arrived
-  peer_.send({.kind = MessageKind::kLateFetchReply});
+  peer_.send(LateFetchReply{});
   peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
   peer_.progress_rank_0();
-  auto const second = peer_.receive();
-  ASSERT_TRUE(second && second->kind == MessageKind::kGradientPhase);
-  EXPECT_EQ(second->gradients.size(), 1U);
-  peer_.send({.kind = MessageKind::kRefreshPhase});
+  auto const gradients = peer_.receive();
+  ASSERT_TRUE(is<GradientPhase>(gradients));
+  EXPECT_EQ(std::get<GradientPhase>(*gradients).gradients.size(), 1U);
+  peer_.send(RefreshPhase{});
   EXPECT_EQ(progress(), "");
 }
 
@@ -215,19 +219,20 @@ TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
   peer_.progress_rank_0();
-  std::vector<MessageKind> received;
+  std::vector<Message> received;
   bool answered = false;
   peer_.on_idle = [&] {
-    while (auto const message = peer_.receive()) received.push_back(message->kind);
+    while (auto const message = peer_.receive()) received.push_back(*message);
     if (std::exchange(answered, true)) return false;
-    peer_.send({.kind = MessageKind::kLateFetchReply});
+    peer_.send(LateFetchReply{});
     peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
     peer_.receive_data(tag(Section::kLateFetchKeys, 0, 0), new_keys({0}).size());
     peer_.progress();
     return true;
   };
   store_.reset();
-  EXPECT_EQ(received, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
+  ASSERT_EQ(received.size(), 3U);
+  EXPECT_TRUE(is<SchemaMessage>(received[0]) && is<LateFetch>(received[1]) && is<GradientPhase>(received[2]));
 }
 
 }  // namespace

@@ -25,14 +25,14 @@ class HostileResiduals : public HostilePeer {
     then(peer);
     return progress(store);
   }
-  static Message late(std::uint64_t rows, std::uint64_t bytes, TableId table = TableId{0}, bool exact = false) {
-    Message message = in(0);
+  static GradientPhase late(std::uint64_t rows, std::uint64_t bytes, TableId table = TableId{0}, bool exact = false) {
+    auto message = in(0);
     message.flushed = {{table, rows, cache::key_bytes_max(rows), bytes, exact}};
     return message;
   }
   // The peer sends one flushed row; `keys` encodes its key.
   std::string error_after(std::vector<std::uint8_t> const& keys) {
-    Message message = late(1, 16 + 4);  // codes of one row, and its scale
+    auto message = late(1, 16 + 4);  // codes of one row, and its scale
     message.flushed[0].key_bytes = keys.size();
     return error_after(message, [&](RawPeer& peer) {
       peer.send_data(tag(Section::kFlushedKeys, 0, 0), keys);
@@ -75,12 +75,7 @@ TEST_F(HostileResiduals, RejectsInvalidKeys) {
 
 TEST_F(HostileResiduals, RejectsEmptyFlush) { expect_in(error_after(late(0, 0)), "has no rows, or too many"); }
 
-TEST_F(HostileResiduals, RejectsUnrequestedValues) {
-  Message message = in(0);
-  message.kind = MessageKind::kRefreshPhase;
-  message.sent = {7};
-  expect_in(error_after(message), "rank 1");
-}
+TEST_F(HostileResiduals, RejectsUnrequestedValues) { expect_in(error_after(RefreshPhase{.sent = {7}}), "rank 1"); }
 
 }  // namespace
 }  // namespace gpups::test::hostile_residuals_test

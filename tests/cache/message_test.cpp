@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/wire/message.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "comm/base/serialization.hpp"
 #include "comm/progress/channel.hpp"
+#include "tests/support/empty_messages.hpp"
 
 namespace gpups::cache::message_test {
 namespace {
@@ -16,45 +18,70 @@ namespace {
 std::vector<Message> full() {
   std::vector<Intent> const intents{{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}};
   std::vector<Forward> const forwards{{Rank{3}, RowRole::kMove, intents[0]}, {Rank{1}, RowRole::kRead, intents[1]}};
-  std::vector<Route> const routes{{Clock{81}, {{true, false}, {false, true}}}, {Clock{82}, {}}};
-  return {{.kind = MessageKind::kGradientPhase,
-           .clock = Clock{77},
-           .samples = 4096,
-           .signal = 3,
-           .error = "why",
-           .gradients = {{1000, 0}, {77, 3, 2}},
-           .flushed = {{TableId{1}, 4, 9, 80, true}, {TableId{0}, 1, 13, 20, false}},
-           .intents = intents,
-           .forwards = forwards,
-           .key_bytes = 60,
-           .forward_bytes = 70,
-           .routes = routes,
-           .route_bytes = 9},
-          {.kind = MessageKind::kRefreshPhase, .clock = Clock{77}, .parts = 2, .sent = {3, 0}, .moved_sent = {4}},
-          {.kind = MessageKind::kLateFetch, .clock = Clock{77}, .id = 5, .intents = intents, .key_bytes = 60},
-          {.kind = MessageKind::kLateForward,
-           .clock = Clock{77},
-           .id = 5,
-           .forward_id = 6,
-           .forwards = forwards,
-           .forward_bytes = 60},
-          {.kind = MessageKind::kLateFetchReply,
-           .clock = Clock{77},
-           .id = 5,
-           .sent = {3},
-           .routes = routes,
-           .route_bytes = 9},
-          {.kind = MessageKind::kGather, .id = 5, .bytes = std::string("a\0b", 3), .call = "size(table 't')"},
-          {.kind = MessageKind::kTake, .clock = Clock{77}, .id = 5, .table = TableId{1}, .keys = 12},
-          {.kind = MessageKind::kTakeReply, .id = 5},
-          {.kind = MessageKind::kSchema, .bytes = std::string("a\0b", 3)}};
+  Routes const routes{{{Clock{81}, {{true, false}, {false, true}}}, {Clock{82}, {}}}, 9};
+  return {GradientPhase{.clock = Clock{77},
+                        .report = {.samples = 4096, .signal = 3, .rejection = "why"},
+                        .gradients = {{1000, 0}, {77, 3, 2}},
+                        .flushed = {{TableId{1}, 4, 9, 80, true}, {TableId{0}, 1, 13, 20, false}},
+                        .intents = {intents, 60},
+                        .forwards = {forwards, 70},
+                        .routes = routes},
+          RefreshPhase{.clock = Clock{77}, .parts = 2, .sent = {3, 0}, .moved_sent = {4}},
+          LateFetch{.id = 5, .intent = intents[0], .key_bytes = 60},
+          LateForward{.id = 5, .forward_id = 6, .forward = forwards[0], .key_bytes = 60},
+          LateFetchReply{.clock = Clock{77}, .id = 5, .sent = {3}, .routes = routes},
+          GatherPart{.id = 5, .call = "size(table 't')", .bytes = std::string("a\0b", 3)},
+          RowRequestHeader{.kind = RowRequestKind::kTake, .clock = Clock{77}, .id = 5, .table = TableId{1}, .keys = 12},
+          RowReplyHeader{.kind = RowRequestKind::kTake, .id = 5},
+          SchemaMessage{std::string("a\0b", 3)}};
 }
 
-TEST(MessageCoding, RoundTripKeepsTheFieldsOfEachKind) {
-  for (auto const& message : full()) {
-    EXPECT_EQ(decode(encode(message)), message);
-    EXPECT_EQ(decode(encode({.kind = message.kind})), Message{.kind = message.kind});
+std::string hex(std::string const& bytes) {
+  std::string text;
+  for (char const byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+// The numbers are little-endian. Ranks of different versions exchange these bytes.
+TEST(MessageCoding, BytesAreThoseOfTheProtocol) {
+  std::vector<std::string> const expected{
+      "004d00000000000000001000000000000003000000030000000000000077687902000000e803000000000000000000000000"
+      "000000000000000000004d000000000000000300000000000000020000000000000002000000010000000400000000000000"
+      "09000000000000005000000000000000010000000001000000000000000d0000000000000014000000000000000002000000"
+      "510000000000000002000000000000000a000000000000000100000000000000000000005200000000000000000000003c00"
+      "000000000000020000000300000003510000000000000002000000000000000a000000000000000100000000000000000000"
+      "0001000000015200000000000000000000004600000000000000020000005100000000000000020000000100000152000000"
+      "00000000000000000900000000000000",
+      "014d0000000000000002000000000000000200000003000000000000000000000000000000010000000400000000000000",
+      "025100000000000000050000000000000001000000510000000000000002000000000000000a000000000000000100000000"
+      "000000000000003c00000000000000",
+      "0c51000000000000000500000000000000060000000000000001000000030000000351000000000000000200000000000000"
+      "0a000000000000000100000000000000000000003c00000000000000",
+      "034d000000000000000500000000000000010000000300000000000000020000005100000000000000020000000100000152"
+      "00000000000000000000000900000000000000",
+      "0405000000000000000f0000000000000073697a65287461626c6520277427290300000000000000610062",
+      "114d000000000000000500000000000000010000000c00000000000000",
+      "120500000000000000",
+      "0b0300000000000000610062"};
+  auto const messages = full();
+  ASSERT_EQ(messages.size(), std::variant_size_v<Message>);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(messages[i].index(), i);
+    EXPECT_EQ(hex(encode(messages[i])), expected[i]);
   }
+}
+
+TEST(MessageCoding, KindsHaveTheNumbersOfTheProtocol) {
+  auto const messages = test::empty_messages();
+  EXPECT_EQ(messages.size(), 23U);
+  for (std::size_t kind = 0; kind < messages.size(); ++kind) {
+    EXPECT_EQ(static_cast<std::size_t>(encode(messages[kind])[0]), kind);
+    EXPECT_EQ(decode(encode(messages[kind])), messages[kind]);
+  }
+}
+
+TEST(MessageCoding, RoundTripKeepsTheFieldsOfEachLayout) {
+  for (auto const& message : full()) EXPECT_EQ(decode(encode(message)), message);
 }
 
 TEST(MessageCoding, RejectsTruncatedMessages) {
@@ -73,8 +100,8 @@ TEST(MessageCoding, RejectsUnknownKind) {
 
 // Each message has exactly one encoding, so a flag has only two valid values.
 TEST(MessageCoding, RejectsInvalidFlag) {
-  auto exact = encode({.flushed = {{TableId{0}, 1, 13, 20, true}}});
-  auto const coded = encode({.flushed = {{TableId{0}, 1, 13, 20, false}}});
+  auto exact = encode(GradientPhase{.flushed = {{TableId{0}, 1, 13, 20, true}}});
+  auto const coded = encode(GradientPhase{.flushed = {{TableId{0}, 1, 13, 20, false}}});
   auto const at =
       static_cast<std::size_t>(std::mismatch(exact.begin(), exact.end(), coded.begin()).first - exact.begin());
   exact[at] = 2;
@@ -82,11 +109,22 @@ TEST(MessageCoding, RejectsInvalidFlag) {
 }
 
 TEST(MessageCoding, RejectsRoleThatDoesNotExist) {
-  auto const encoded = [](RowRole role) {
-    return encode({.kind = MessageKind::kLateForward, .forwards = {{Rank{3}, role, {}}}});
-  };
-  EXPECT_EQ(decode(encoded(RowRole::kMove)).forwards[0].role, RowRole::kMove);
+  auto const encoded = [](RowRole role) { return encode(LateForward{.forward = {Rank{3}, role, {}}}); };
+  EXPECT_EQ(std::get<LateForward>(decode(encoded(RowRole::kMove))).forward.role, RowRole::kMove);
   EXPECT_THROW(decode(encoded(static_cast<RowRole>(4))), comm::SerializationError);
+}
+
+// The step of a late fetch is sent twice, and its batch as a list of one.
+TEST(MessageCoding, RejectsLateFetchThatIsNotOfOneBatchAndStep) {
+  for (Message const& message : {Message(LateFetch{}), Message(LateForward{})}) {
+    auto const bytes = encode(message);
+    std::size_t const count = std::holds_alternative<LateFetch>(message) ? 17 : 25;
+    for (std::size_t const at : {std::size_t{1}, count}) {
+      auto changed = bytes;
+      changed[at] = static_cast<char>(changed[at] + 1);
+      EXPECT_THROW(decode(changed), comm::SerializationError) << at;
+    }
+  }
 }
 
 TEST(MessageCoding, ChangedBytesGiveMessageOrError) {

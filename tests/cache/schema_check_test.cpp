@@ -115,7 +115,7 @@ TEST(SchemaCheck, RejectsOtherTableCountOrSeed) {
 }
 
 TEST_F(HostilePeer, RejectsTruncatedSchema) {
-  peer_.send({.kind = MessageKind::kSchema, .bytes = "abc"});
+  peer_.send(SchemaMessage{.bytes = "abc"});
   expect_rejected("sent an invalid list of its table options");
 }
 

@@ -183,7 +183,7 @@ TEST(Traffic, CountsTimeInWaitReadyAndWaitApplied) {
 TEST(RoundTimer, CountsTimeBetweenActionsAsWaiting) {
   cache::RoundTimer times;
   times.progress_begins(cache::Round::Phase::kTraining);
-  times.acted(cache::Round::ActionKind::kSendGradients);
+  times.acted(cache::Round::SendGradients{});
   RoundSeconds const before = times.seconds();
   EXPECT_EQ(before.waiting, 0);
   for (int i = 0; i < 3; ++i) times.progress_begins(cache::Round::Phase::kGradientPhase);

@@ -7,27 +7,20 @@
 #include "comm/collectives/allreduce/packed_integers.hpp"
 #include "comm/collectives/collective_header.hpp"
 #include "gpups/array.hpp"
+#include "kernels/base/overloaded.hpp"
 
 namespace gpups::fuzz {
 namespace {
 
 using cache::Intent;
-using cache::Message;
-using cache::MessageKind;
+using cache::RowRequestKind;
 using cache::Section;
 using cache::tag;
 
-// Kinds: those of the store's messages, and the header of a collective, whose run is `id`. Sections: those of the
-// store's transfers, and one for those of collectives.
-constexpr int kKinds = 24, kSections = 17;
-constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kWhereReply) + 1};
-constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // their numbers in scripts
+// Sections in scripts: those of the store's transfers, and one for those of collectives.
+constexpr int kSections = 17;
+constexpr std::uint64_t kCollectiveSection = 8;
 
-MessageKind kind_of(std::uint64_t choice) {
-  choice %= kKinds;
-  if (choice == kCollectiveKind) return kHeader;
-  return static_cast<MessageKind>(choice > kCollectiveKind ? choice - 1 : choice);
-}
 Section section_of(std::uint64_t choice) {
   return static_cast<Section>(choice > kCollectiveSection ? choice - 1 : choice);
 }
@@ -47,74 +40,11 @@ AnyTag any_tag(Script& script) {
 
 // -- messages and data that the peer sends --
 
-void ScriptedPeer::corrupt(Message& message) {
-  if (exact_ || !script_.rarely(40)) return;
-  auto const value = script_.number();
-  switch (script_.byte() % 19) {
-    case 0:
-      message.kind = kind_of(value);
-      break;
-    case 1:
-      message.clock = Clock{static_cast<std::int64_t>(value)};
-      break;
-    case 2:
-      message.id = value;
-      break;
-    case 3:
-      message.samples = value;
-      break;
-    case 4:
-      message.signal = static_cast<std::uint32_t>(value);
-      break;
-    case 5:
-      message.error = script_.text(40);
-      break;
-    case 6:
-      message.parts = value;
-      break;
-    case 7:
-      message.table = TableId{static_cast<std::uint32_t>(value)};
-      break;
-    case 8:
-      message.keys = value;
-      break;
-    case 9:
-      message.bytes = script_.text(40);
-      break;
-    case 10:
-      message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
-      break;
-    case 15:
-      message.forwards.push_back({Rank{static_cast<std::uint32_t>(script_.number())},
-                                  static_cast<cache::RowRole>(value % 4), make_intent(clock_ + 2)});
-      break;
-    case 16:
-      message.routes.push_back({Clock{clock_ + 1}, {{script_.byte() % 2 == 1, script_.byte() % 2 == 1}}});
-      break;
-    case 17:
-      message.route_bytes = value;
-      break;
-    case 18:
-      message.moved_sent.push_back(value);
-      break;
-    case 11:
-      if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());
-      break;
-    case 12:
-      message.key_bytes = message.forward_bytes = value;
-      break;
-    case 13:
-      message.gradients.push_back({value, script_.number(), script_.number()});
-      break;
-    default:
-      if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
-      break;
-  }
-}
-
-void ScriptedPeer::send(Message message) {
+void ScriptedPeer::send(AnyMessage message) {
   corrupt(message);
-  message.kind == kHeader ? wires_.send_header(message.id, message.bytes) : wires_.send(message);
+  std::visit(kernels::Overloaded{[this](cache::Message const& one) { wires_.send(one); },
+                                 [this](EncodedHeader const& one) { wires_.send_header(one.id, one.bytes); }},
+             message);
   last_ = std::move(message);
 }
 
@@ -162,14 +92,14 @@ void ScriptedPeer::send_any_data() {
   wires_.send_data(tag, std::min(script_.number(), kBytesMax), 0, channel);
 }
 
-Message ScriptedPeer::any_message() {
-  Message message{.kind = kind_of(script_.byte())};
+AnyMessage ScriptedPeer::any_message() {
+  auto message = empty_message(script_.byte());
   for (int changes = script_.byte() % 8; changes > 0; --changes) corrupt(message);
   return message;
 }
 
 void ScriptedPeer::send_in(bool with_intents) {
-  Message message{.kind = MessageKind::kGradientPhase, .clock = Clock{clock_}, .samples = 1};
+  cache::GradientPhase message{.clock = Clock{clock_}, .report = {.samples = 1}};
   struct Part {
     std::vector<std::uint8_t> sums, occurrences;
   };
@@ -192,10 +122,10 @@ void ScriptedPeer::send_in(bool with_intents) {
   for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
     auto const clock = clock_ + 1 + script_.byte() % 4;
     if (mine_.contains(clock)) continue;
-    message.intents.push_back(mine_[clock] = make_intent(clock));
+    message.intents.batches.push_back(mine_[clock] = make_intent(clock));
   }
-  auto const keys = encode_keys(message);
-  message.key_bytes = keys.size();
+  auto const keys = encode_keys(message.intents.batches, false);
+  message.intents.key_bytes = keys.size();
   auto const late = add_flushed(message);  // encoded with the slots of these keys
   send(message);
   sent_in_ = true;
@@ -225,7 +155,7 @@ void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
   auto const request = requested_.find(clock_ + 1);
   bool const values = request != requested_.end() && !late_fetched_[clock_ + 1];
-  Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
+  cache::RefreshPhase message{.clock = Clock{clock_}};
   if (values) message.parts = request->second.parts.size(), message.sent = any_sent(request->second);
   send(message);
   if (values) send_values(request->second, Section::kValues, number(next), message.sent);
@@ -237,49 +167,49 @@ void ScriptedPeer::fetch_late() {
   auto const clock = clock_ + script_.byte() % 2;
   auto const intent = make_intent(clock);
   mine_[clock] = intent;
-  Message message{.kind = MessageKind::kLateFetch, .clock = Clock{clock}, .id = next_request_++, .intents = {intent}};
-  auto const keys = encode_keys(message);
-  message.key_bytes = keys.size();
-  send(message);
-  if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, message.id, 0), keys);
+  auto const id = next_request_++;
+  auto const keys = encode_keys({intent}, true);
+  send(cache::LateFetch{.id = id, .intent = intent, .key_bytes = keys.size()});
+  if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, id, 0), keys);
 }
 
 void ScriptedPeer::answer() {
   if (unanswered_.empty()) return;
   auto const request = unanswered_.front();
   unanswered_.pop_front();
-  if (request.kind == MessageKind::kLateFetch) {
-    auto const sent = any_sent(request.intents[0]);
-    send({.kind = MessageKind::kLateFetchReply, .clock = request.clock, .id = request.id, .sent = sent});
-    send_values(request.intents[0], Section::kLateFetchValues, static_cast<std::int64_t>(request.id), sent);
-  } else if (request.kind == MessageKind::kLookup) {
-    send({.kind = MessageKind::kLookupReply, .id = request.id});
-    send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));
-    send_data(tag(Section::kRequestFound, request.id, 0), request.keys);
-  } else {
-    bool const assign = request.kind == MessageKind::kAssign;
-    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = request.id});
-  }
+  std::visit([this](auto const& one) { answer(one); }, request);
+}
+
+void ScriptedPeer::answer(cache::LateFetch const& request) {
+  auto const sent = any_sent(request.intent);
+  send(cache::LateFetchReply{.clock = request.intent.clock, .id = request.id, .sent = sent});
+  send_values(request.intent, Section::kLateFetchValues, static_cast<std::int64_t>(request.id), sent);
+}
+
+void ScriptedPeer::answer(cache::RowRequestHeader const& request) {
+  send(cache::RowReplyHeader{.kind = request.kind, .id = request.id});
+  if (request.kind != RowRequestKind::kLookup) return;
+  send_data(tag(Section::kRequestValues, request.id, 0), float_bytes(request.table, request.keys));
+  send_data(tag(Section::kRequestFound, request.id, 0), request.keys);
 }
 
 void ScriptedPeer::request() {
-  static constexpr MessageKind kKinds[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
-  Message message{.kind = kKinds[script_.byte() % std::size(kKinds)], .id = next_request_++};
+  static constexpr RowRequestKind kRequests[] = {RowRequestKind::kLookup, RowRequestKind::kAssign,
+                                                 RowRequestKind::kErase};
+  cache::RowRequestHeader message{.kind = kRequests[script_.byte() % std::size(kRequests)], .id = next_request_++};
   message.table = TableId{static_cast<std::uint32_t>(script_.byte() % std::size(kDims))};
   message.keys = script_.rarely(8) ? script_.number() : script_.byte() % 8;
   requests_[message.id] = message;
   send(message);
   send_keys(Section::kRequestKeys, message.id, kMyRank, message.keys);
-  if (message.kind == MessageKind::kAssign) {
+  if (message.kind == RowRequestKind::kAssign) {
     send_data(tag(Section::kRequestValues, message.id, kMyRank), float_bytes(message.table, message.keys));
   }
 }
 
 void ScriptedPeer::gather() {
-  send({.kind = MessageKind::kGather,
-        .id = gathers_++,
-        .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : "",
-        .call = call_});
+  std::string const bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : "";
+  send(cache::GatherPart{.id = gathers_++, .call = call_, .bytes = bytes});
 }
 
 // Sends the peer's part of the next allreduce, with as many elements as rank 0 has, if rank 0 has begun it.
@@ -295,7 +225,7 @@ void ScriptedPeer::sum() {
     send_header(id, {.message = comm::CollectiveHeader::MessagePart{i, 8, zeros}});
 }
 void ScriptedPeer::send_header(std::uint64_t id, comm::CollectiveHeader const& header) {
-  send({.kind = kHeader, .id = id, .bytes = encode(header)});
+  send(EncodedHeader{id, encode(header)});
 }
 
 bool ScriptedPeer::cooperate() {

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cache/protocol/round/row_bodies.hpp"
@@ -50,6 +51,20 @@ inline std::size_t float_bytes(TableId table, std::size_t rows) {
   return rows * row_stride(dim_of(table)) * sizeof(float);
 }
 
+// A message of the store, or an encoded header of a collective, whose sequence number is `id`.
+struct EncodedHeader {
+  std::uint64_t id = 0;
+  std::string bytes{};
+};
+using AnyMessage = std::variant<cache::Message, EncodedHeader>;
+
+// The kinds of messages have numbers in scripts: those of the protocol, and one for headers of collectives.
+inline constexpr int kKinds = 24;
+inline constexpr std::uint64_t kCollectiveKind = 11;
+// Returns the number of a kind in the protocol of the store.
+inline std::uint64_t kind_of(std::uint64_t choice) { return choice > kCollectiveKind ? choice - 1 : choice; }
+AnyMessage empty_message(std::uint64_t choice);
+
 class ScriptedPeer {
  public:
   ScriptedPeer(test::RawPeer& wires, Script& script) : wires_(wires), script_(script) {}
@@ -62,13 +77,21 @@ class ScriptedPeer {
 
  private:
   bool receive_all();  // returns true if data have been received
-  void note(cache::Message const& message);
-  void note_intents(cache::Message const& message, std::uint64_t keys);
-  void take_gradients(cache::Message const& message);
+  void note(cache::GradientPhase const& message);
+  void note(cache::RefreshPhase const& message);
+  void note(cache::LateFetch const& message);
+  void note(cache::LateForward const&) {}  // the store of this test moves no rows
+  void note(cache::LateFetchReply const& message);
+  void note(cache::GatherPart const& message);
+  void note(cache::RowRequestHeader const& message);
+  void note(cache::RowReplyHeader const& message);
+  void note(cache::SchemaMessage const&) {}
+  void note_intent(cache::Intent const& intent) { requested_[number(intent.clock)] = intent; }
+  void take_gradients(cache::GradientPhase const& message);
   void take_values(cache::Intent const& intent, cache::Section section, std::int64_t clock,
                    std::vector<std::uint64_t> const& sent);
 
-  void send(cache::Message message);
+  void send(AnyMessage message);
   void send_data(std::uint64_t tag, std::size_t bytes);
   void send_any_bytes();
   void send_any_data();
@@ -76,24 +99,26 @@ class ScriptedPeer {
   void send_values(cache::Intent const& intent, cache::Section section, std::int64_t clock,
                    std::vector<std::uint64_t> const& sent);
   void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
-  std::vector<std::uint8_t> encode_keys(cache::Message const& message);
+  std::vector<std::uint8_t> encode_keys(std::vector<cache::Intent> const& batches, bool late);
   std::vector<std::uint8_t> packed_rows(std::size_t rows, std::size_t dim);
   Matrix<std::int64_t> any_sums(std::size_t rows, std::size_t dim);
   std::vector<std::uint8_t> residual_rows(TableId table, std::size_t rows, std::uint64_t& sent);
   struct FlushedRows {
     std::vector<std::uint8_t> keys, sums;
   };
-  std::vector<FlushedRows> add_flushed(cache::Message& message);
+  std::vector<FlushedRows> add_flushed(cache::GradientPhase& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
   std::optional<cache::ValueBody> values_of(cache::Intent const& intent, std::vector<std::uint64_t> const& sent);
-  void corrupt(cache::Message& message);
-  cache::Message any_message();
+  void corrupt(AnyMessage& message);
+  AnyMessage any_message();
   cache::Intent make_intent(std::int64_t clock);
 
   void send_in(bool with_intents);
   void send_out();
   void fetch_late();
   void answer();
+  void answer(cache::LateFetch const& request);
+  void answer(cache::RowRequestHeader const& request);
   void request();
   void gather();
   void sum();
@@ -110,12 +135,12 @@ class ScriptedPeer {
   std::map<std::int64_t, bool> late_fetched_;
   std::map<TableId, cache::KeyEncoder> encoders_;
   Stream stream_{Device::host(), 1};
-  std::deque<cache::Message> unanswered_;
-  std::map<std::uint64_t, cache::Message> requests_;
+  std::deque<std::variant<cache::LateFetch, cache::RowRequestHeader>> unanswered_;
+  std::map<std::uint64_t, cache::RowRequestHeader> requests_;
   std::string call_;  // of rank 0's last gather
   std::uint64_t gathers_ = 0, gathers_received_ = 0, next_request_ = 0, sums_ = 0;
   std::vector<std::uint64_t> sums_received_;  // number of elements of each
-  cache::Message last_;
+  AnyMessage last_;
 };
 
 }  // namespace gpups::fuzz

@@ -11,15 +11,13 @@
 
 namespace gpups::fuzz {
 
-using cache::Intent;
-using cache::Message;
-using cache::MessageKind;
+using cache::RowRequestKind;
 using cache::Section;
 
 bool ScriptedPeer::receive_all() {
   bool const before = wires_.progress();
   while (auto const received = wires_.receive_any()) {
-    if (received->of_store) note(*received->of_store);
+    if (received->of_store) std::visit([this](auto const& message) { note(message); }, *received->of_store);
     if (received->of_collective && received->of_collective->signature) {
       sums_received_.push_back(received->of_collective->signature->elements);
     }
@@ -28,7 +26,7 @@ bool ScriptedPeer::receive_all() {
   return before || after;
 }
 
-void ScriptedPeer::take_gradients(Message const& message) {
+void ScriptedPeer::take_gradients(cache::GradientPhase const& message) {
   auto const step = static_cast<std::uint64_t>(number(message.clock));
   auto const mine = requested_.find(number(message.clock));
   std::size_t at = 0, end = 0;
@@ -54,52 +52,52 @@ void ScriptedPeer::take_gradients(Message const& message) {
   }
 }
 
-void ScriptedPeer::note_intents(Message const& message, std::uint64_t keys) {
-  for (auto const& intent : message.intents) requested_[number(intent.clock)] = intent;
-  if (message.key_bytes > 0) wires_.receive_data(keys, message.key_bytes);
+void ScriptedPeer::note(cache::GradientPhase const& message) {
+  received_in_ = number(message.clock);
+  take_gradients(message);
+  for (auto const& intent : message.intents.batches) note_intent(intent);
+  auto const bytes = message.intents.key_bytes;
+  if (bytes > 0) wires_.receive_data(tag(Section::kKeys, word(message.clock), 0), bytes);
 }
 
-void ScriptedPeer::note(Message const& m) {
-  auto const clock = number(m.clock);
-  switch (m.kind) {
-    case MessageKind::kGradientPhase:
-      received_in_ = clock;
-      take_gradients(m);
-      return note_intents(m, tag(Section::kKeys, word(m.clock), 0));
-    case MessageKind::kRefreshPhase:
-      received_out_ = clock;
-      if (m.parts > 0) take_values(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
-      return;
-    case MessageKind::kLateFetch:
-      note_intents(m, tag(Section::kLateFetchKeys, m.id, 0));
-      late_fetched_[clock] = true;
-      return unanswered_.push_back(m);
-    case MessageKind::kLateFetchReply:
-      return take_values(mine_[clock], Section::kLateFetchValues, static_cast<std::int64_t>(m.id), m.sent);
-    case MessageKind::kGather:
-      ++gathers_received_;
-      call_ = m.call;
-      return;
-    case MessageKind::kLookup:
-    case MessageKind::kAssign:
-    case MessageKind::kErase:
-      wires_.receive_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
-      if (m.kind == MessageKind::kAssign) {
-        wires_.receive_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
-      }
-      return unanswered_.push_back(m);
-    case MessageKind::kLookupReply: {
-      auto const& request = requests_[m.id];
-      if (request.keys == 0 || request.keys >= kBytesMax) return;
-      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(request.table, request.keys));
-      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), request.keys);
-    }
-    case MessageKind::kAssignReply:
-    case MessageKind::kEraseReply:
-    case MessageKind::kSchema:
-    default:  // the store of this test moves no rows
-      return;
+void ScriptedPeer::note(cache::RefreshPhase const& message) {
+  received_out_ = number(message.clock);
+  auto const next = received_out_ + 1;
+  if (message.parts > 0) take_values(mine_[next], Section::kValues, next, message.sent);
+}
+
+void ScriptedPeer::note(cache::LateFetch const& message) {
+  note_intent(message.intent);
+  if (message.key_bytes > 0) wires_.receive_data(tag(Section::kLateFetchKeys, message.id, 0), message.key_bytes);
+  late_fetched_[number(message.intent.clock)] = true;
+  unanswered_.push_back(message);
+}
+
+void ScriptedPeer::note(cache::LateFetchReply const& message) {
+  auto const id = static_cast<std::int64_t>(message.id);
+  take_values(mine_[number(message.clock)], Section::kLateFetchValues, id, message.sent);
+}
+
+void ScriptedPeer::note(cache::GatherPart const& message) {
+  ++gathers_received_;
+  call_ = message.call;
+}
+
+void ScriptedPeer::note(cache::RowRequestHeader const& message) {
+  if (message.kind > RowRequestKind::kErase) return;  // the store of this test moves no rows
+  wires_.receive_data(tag(Section::kRequestKeys, message.id, 0), message.keys * sizeof(Key));
+  if (message.kind == RowRequestKind::kAssign) {
+    wires_.receive_data(tag(Section::kRequestValues, message.id, 0), float_bytes(message.table, message.keys));
   }
+  unanswered_.push_back(message);
+}
+
+void ScriptedPeer::note(cache::RowReplyHeader const& message) {
+  if (message.kind != RowRequestKind::kLookup) return;
+  auto const& request = requests_[message.id];
+  if (request.keys == 0 || request.keys >= kBytesMax) return;
+  wires_.receive_data(tag(Section::kRequestValues, message.id, kMyRank), float_bytes(request.table, request.keys));
+  wires_.receive_data(tag(Section::kRequestFound, message.id, kMyRank), request.keys);
 }
 
 }  // namespace gpups::fuzz

@@ -12,12 +12,8 @@ namespace gpups::fuzz {
 namespace {
 
 using cache::Intent;
-using cache::Message;
-using cache::MessageKind;
 using cache::Section;
 using cache::tag;
-
-bool enabled(TableId table) { return options_of(table).gradient_compression.enabled(); }
 
 // Returns a list whose first key follows again, `times` times in all, which is invalid if that is more than once.
 std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
@@ -74,7 +70,7 @@ std::vector<std::uint8_t> ScriptedPeer::residual_rows(TableId table, std::size_t
 }
 
 // Sometimes adds lists of flushed rows to the message, mostly of the table with residuals.
-std::vector<ScriptedPeer::FlushedRows> ScriptedPeer::add_flushed(Message& message) {
+std::vector<ScriptedPeer::FlushedRows> ScriptedPeer::add_flushed(cache::GradientPhase& message) {
   std::vector<FlushedRows> lists(script_.rarely(64) ? 1 + script_.byte() % 2 : 0);
   for (auto& list : lists) {
     TableId const table{script_.rarely(32) ? 0U : 2U};
@@ -157,11 +153,10 @@ void ScriptedPeer::send_values(Intent const& intent, Section section, std::int64
   send_bytes(there, bytes);
 }
 
-// Returns the encoded keys of the batches that a message announces.
-std::vector<std::uint8_t> ScriptedPeer::encode_keys(Message const& message) {
-  bool const late = message.kind == MessageKind::kLateFetch;
+// Returns the encoded keys of batches that a message announces.
+std::vector<std::uint8_t> ScriptedPeer::encode_keys(std::vector<Intent> const& batches, bool late) {
   std::vector<std::uint8_t> bytes;
-  for (auto const& intent : message.intents) {
+  for (auto const& intent : batches) {
     for (auto const& [table, count] : intent.parts) {
       std::vector<Key> keys(std::min<std::size_t>(count, kBytesMax / sizeof(Key)));
       std::uint64_t const first = script_.byte();

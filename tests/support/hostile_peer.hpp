@@ -19,9 +19,18 @@
 
 namespace gpups::test {
 
+using cache::GatherPart;
+using cache::GradientPhase;
 using cache::Intent;
+using cache::LateFetch;
+using cache::LateFetchReply;
+using cache::LateForward;
 using cache::Message;
-using cache::MessageKind;
+using cache::RefreshPhase;
+using cache::RowReplyHeader;
+using cache::RowRequestHeader;
+using cache::RowRequestKind;
+using cache::SchemaMessage;
 using cache::Section;
 using cache::tag;
 
@@ -69,13 +78,8 @@ class HostilePeer : public testing::Test {
   static Intent intent(std::int64_t clock, std::uint64_t keys, TableId table = TableId{0}) {
     return {Clock{clock}, {{table, keys}}};
   }
-  static Message in(std::int64_t clock, std::vector<Intent> intents = {}, std::uint64_t key_bytes = 0) {
-    Message message;
-    message.kind = MessageKind::kGradientPhase;
-    message.clock = Clock{clock};
-    message.intents = std::move(intents);
-    message.key_bytes = key_bytes;
-    return message;
+  static GradientPhase in(std::int64_t clock, std::vector<Intent> intents = {}, std::uint64_t key_bytes = 0) {
+    return {.clock = Clock{clock}, .intents = {std::move(intents), key_bytes}};
   }
   // Returns the encoding of new keys. numbers: ascending.
   static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& numbers) {
@@ -85,11 +89,8 @@ class HostilePeer : public testing::Test {
     cache::KeyEncoder(0).encode(View<Key const>(keys), bytes);
     return bytes;
   }
-  static Message late_fetch(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
-    Message message = in(clock, {intent(clock, keys)}, key_bytes);
-    message.kind = MessageKind::kLateFetch;
-    message.id = static_cast<std::uint64_t>(clock);
-    return message;
+  static LateFetch late_fetch(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
+    return {.id = static_cast<std::uint64_t>(clock), .intent = intent(clock, keys), .key_bytes = key_bytes};
   }
   // Ends the store's step, so that the store handles messages of the gradient phase.
   void end_step() { store_->advance_clock(); }

@@ -29,11 +29,7 @@ void LateFetches::wait_fetch(PendingBatch& pending, std::vector<PartKeys> const&
     fetches_[id] = {.clock = clock, .home = home, .routed = false, .unanswered = {home}};
     ++pending.fetches;
     keys_ += outgoing.keys;
-    state_.messenger.send(home, {.kind = MessageKind::kLateFetch,
-                                 .clock = clock,
-                                 .id = id,
-                                 .intents = outgoing.intents,
-                                 .key_bytes = outgoing.key_bytes()});
+    state_.messenger.send(home, LateFetch{.id = id, .intent = outgoing.intents[0], .key_bytes = outgoing.key_bytes()});
     send_keys(state_, home, outgoing, tag(Section::kLateFetchKeys, id, 0), &Traffic::late_fetches);
   }
   if (state_.placement.any_moved) {
@@ -83,23 +79,24 @@ void LateFetches::wait_expect_owners(Fetch& fetch, PendingBatch const& pending) 
   }
 }
 
-void LateFetches::on_answer(Rank from, Message const& message) {
+void LateFetches::on_message(Rank from, LateFetchReply const& message) {
   auto const found = fetches_.find(message.id);
   bool const from_home = found != fetches_.end() && from == found->second.home;
   if (found == fetches_.end() || message.clock != found->second.clock || (from_home && found->second.routed) ||
-      (found->second.routed && !found->second.unanswered.contains(from)) || (!from_home && !message.routes.empty()) ||
-      message.routes.size() > 1) {
+      (found->second.routed && !found->second.unanswered.contains(from)) ||
+      (!from_home && !message.routes.batches.empty()) || message.routes.batches.size() > 1) {
     state_.throw_peer_error(from, "answered a late fetch that was not requested");
   }
   if (!found->second.answered.insert(from).second) state_.throw_peer_error(from, "answered a late fetch twice");
   answers_[message.clock].push_back({from, message.id, message.sent});
   if (!from_home) return run_or_keep([this, clock = message.clock] { return try_read(clock); });
-  router_.receive(from, message, tag(Section::kLateRoutes, message.id, 0), [this, id = message.id] {
-    auto& fetch = fetches_.at(id);
-    fetch.routed = true;
-    wait_expect_owners(fetch, state_.batches.at(fetch.clock));
-    run_or_keep([this, clock = fetch.clock] { return try_read(clock); });
-  });
+  router_.receive(from, message.clock, message.routes, tag(Section::kLateRoutes, message.id, 0),
+                  [this, id = message.id] {
+                    auto& fetch = fetches_.at(id);
+                    fetch.routed = true;
+                    wait_expect_owners(fetch, state_.batches.at(fetch.clock));
+                    run_or_keep([this, clock = fetch.clock] { return try_read(clock); });
+                  });
 }
 
 // Reads the answers for a batch, if all of its homes have sent their routes. If rows move, those of this rank are known
@@ -160,80 +157,49 @@ void LateFetches::forward(std::uint64_t id, HomePlanner::LatePlan const& plan) {
   for (auto const& [owner, keys] : plan.forwards) {
     auto const outgoing = encode_late(plan, keys);
     auto const forward_id = next_forward_++;
-    state_.messenger.send(owner, {.kind = MessageKind::kLateForward,
-                                  .clock = plan.clock,
-                                  .id = id,
-                                  .forward_id = forward_id,
-                                  .forwards = outgoing.forwards,
-                                  .forward_bytes = outgoing.key_bytes()});
+    state_.messenger.send(
+        owner,
+        LateForward{
+            .id = id, .forward_id = forward_id, .forward = outgoing.forwards[0], .key_bytes = outgoing.key_bytes()});
     send_keys(state_, owner, outgoing, tag(Section::kLateForwardKeys, forward_id, 0), &Traffic::late_fetches);
   }
 }
 
-void LateFetches::on_request(Rank from, Message const& message) {
-  if (message.intents.size() != 1 || message.intents[0].clock != message.clock) {
-    state_.throw_peer_error(from, "sent a late fetch without its keys");
-  }
-  announced_.receive_late(from, message, [this, from, message](std::vector<PartKeys> const& keys) {
-    run_or_keep([this, from, id = message.id, clock = message.clock, keys] {
+void LateFetches::on_message(Rank from, LateFetch const& message) {
+  ReaderBatchId const of{from, message.intent.clock};
+  announced_.receive_late(from, message, [this, of, id = message.id](std::vector<PartKeys> const& keys) {
+    run_or_keep([this, of, id, keys] {
+      auto const& [reader, clock] = of;
       if (!planner_.is_planned(clock)) return false;
-      auto const plan = planner_.wait_plan_late(from, clock, keys);
-      announced_.take_planned(from, clock, {upload_keys(state_.stream, plan.own)});
+      auto const plan = planner_.wait_plan_late(reader, clock, keys);
+      announced_.take_planned(reader, clock, {upload_keys(state_.stream, plan.own)});
       forward(id, plan);
-      OutgoingRoutes routes;
-      if (plan.route) routes = {{late_route(clock, *plan.route)}, {*plan.route}};
-      answer_in_time({.of = {from, clock},
-                      .home = state_.me,
-                      .answer = {.kind = MessageKind::kLateFetchReply, .clock = clock, .id = id}},
-                     routes);
+      LateRequest request{.of = of, .home = state_.me, .id = id};
+      if (plan.route) request.routes = {{late_route(clock, *plan.route)}, {*plan.route}};
+      answer_in_time(request);
       return true;
     });
   });
 }
 
-void LateFetches::on_forward(Rank home, Message const& message) {
-  if (message.forwards.size() != 1 || message.forwards[0].intent.clock != message.clock) {
-    state_.throw_peer_error(home, "forwarded a late fetch without its keys");
-  }
-  announced_.receive_forwards(home, message, [this, home, message] {
-    answer_in_time({.of = {message.forwards[0].reader, message.clock},
-                    .home = home,
-                    .answer = {.kind = MessageKind::kLateFetchReply, .clock = message.clock, .id = message.id}},
-                   {});
-  });
+void LateFetches::on_message(Rank home, LateForward const& message) {
+  ReaderBatchId const of{message.forward.reader, message.forward.intent.clock};
+  announced_.receive_late_forward(
+      home, message, [this, of, home, id = message.id] { answer_in_time({.of = of, .home = home, .id = id}); });
 }
 
 // Answers a request, now or when the step before it is applied or, if rows move, complete.
-void LateFetches::answer_in_time(LateRequest const& request, OutgoingRoutes const& routes) {
-  run_or_keep([this, request, routes] {
-    Clock const step = request.of.second;
+void LateFetches::answer_in_time(LateRequest const& request) {
+  run_or_keep([this, request] {
+    auto const& [of, home, id, routes] = request;
+    auto const& [reader, step] = of;
     if (state_.rows_move() ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
-    wait_answer(request, routes);
+    GPUPS_ASSERT(state_.reader_batches.at(of).homes.at(home).keys_received);
+    auto const parts = finder_.wait_find_late(of, home);
+    values_.wait_send_late(of, parts, {.clock = step, .id = id, .routes = routes.header()});
+    send_routes(state_, reader, routes, tag(Section::kLateRoutes, id, 0), &Traffic::late_fetches);
     return true;
   });
-}
-
-void LateFetches::wait_answer(LateRequest const& request, OutgoingRoutes const& routes) {
-  auto const& [reader, step] = request.of;
-  auto answer = request.answer;
-  answer.routes = routes.routes;
-  answer.route_bytes = routes.bytes();
-  GPUPS_ASSERT(state_.reader_batches.at(request.of).homes.at(request.home).keys_received);
-  auto const parts = finder_.wait_find_late(request.of, request.home);
-  values_.wait_send_late(request.of, parts, answer);
-  send_routes(state_, reader, routes, tag(Section::kLateRoutes, answer.id, 0), &Traffic::late_fetches);
-}
-
-void LateFetches::on_message(Rank from, Message const& message) {
-  if (from == state_.me) state_.throw_peer_error(from, "sent a message to itself");
-  switch (message.kind) {
-    case MessageKind::kLateFetch:
-      return on_request(from, message);
-    case MessageKind::kLateForward:
-      return on_forward(from, message);
-    default:
-      return on_answer(from, message);
-  }
 }
 
 }  // namespace gpups::cache

@@ -37,8 +37,10 @@ class LateFetches {
   // Requests the rows of a batch. own: the keys with this home, by part, in the order of PreparedPart::own_order; empty
   // if no row moves or has moved. Waits for the stream.
   void wait_fetch(PendingBatch& pending, std::vector<PartKeys> const& own);
-  // Handles a message of kind kLateFetch, kLateForward or kLateFetchReply.
-  void on_message(Rank from, Message const& message);
+  // Handle the messages of other ranks.
+  void on_message(Rank from, LateFetch const& message);
+  void on_message(Rank home, LateForward const& message);
+  void on_message(Rank from, LateFetchReply const& message);
   // Continues with requests that waited for a step to be planned, applied or complete. Call it after each.
   void wait_continue();
 
@@ -62,22 +64,19 @@ class LateFetches {
     std::uint64_t id = 0;
     std::vector<std::uint64_t> sent;
   };
-  // An answer of this rank.
+  // A late fetch of another rank, as far as this rank answers it.
   struct LateRequest {
     ReaderBatchId of;
     Rank home{};
-    Message answer;
+    std::uint64_t id = 0;
+    OutgoingRoutes routes{};
   };
 
   // Runs a task now and, while it returns false, again in wait_continue().
   void run_or_keep(std::function<bool()> task);
   void wait_plan_own(Clock clock, std::vector<PartKeys> const& own);
   void forward(std::uint64_t id, HomePlanner::LatePlan const& plan);
-  void on_request(Rank from, Message const& message);
-  void on_forward(Rank home, Message const& message);
-  void on_answer(Rank from, Message const& message);
-  void wait_answer(LateRequest const& request, OutgoingRoutes const& routes);
-  void answer_in_time(LateRequest const& request, OutgoingRoutes const& routes);
+  void answer_in_time(LateRequest const& request);
   void wait_expect_owners(Fetch& fetch, PendingBatch const& pending);
   void finish_one(Clock clock);
   bool try_read(Clock clock);

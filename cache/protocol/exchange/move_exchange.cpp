@@ -101,7 +101,7 @@ void MoveExchange::pack(Clock clock) {
   TableShard::make_replicas(state_.stream, left, clock - 1);
 }
 
-void MoveExchange::fill_in(Rank reader, Message& message) const {
+void MoveExchange::fill_in(Rank reader, RefreshPhase& message) const {
   auto const packed = packed_.find(reader);
   if (packed != packed_.end()) message.moved_sent = packed->second.sent;
 }

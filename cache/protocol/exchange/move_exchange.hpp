@@ -29,7 +29,7 @@ class MoveExchange {
   // the rows are packed for all readers.
   void pack(Clock clock);
   // Sets the numbers of rows that are packed for a rank, in the header of the refresh phase.
-  void fill_in(Rank reader, Message& message) const;
+  void fill_in(Rank reader, RefreshPhase& message) const;
   // Sends what is packed for a rank, if anything is.
   void send(Rank reader, Clock clock);
 

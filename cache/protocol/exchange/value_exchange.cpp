@@ -128,7 +128,7 @@ void ValueExchange::wait_pack(Clock clock) {
   kernels::gather_numbers(state_.stream, gathers);
 }
 
-void ValueExchange::fill_in(Rank reader, Message& message) const {
+void ValueExchange::fill_in(Rank reader, RefreshPhase& message) const {
   auto const packed = packed_.find(reader);
   if (packed == packed_.end()) return;
   message.parts = packed->second.parts;
@@ -148,7 +148,7 @@ void ValueExchange::send_packed(Rank to, PackedValues const& packed, std::uint64
   state_.messenger.send_data(state_.stream, to, tag, bytes->data(), bytes->size(), kind, bytes);
 }
 
-void ValueExchange::wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, Message message) {
+void ValueExchange::wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, LateFetchReply reply) {
   ExistingLists existing;
   kernels::HostReads reads(state_.stream);
   find_existing({{to.first, &parts}}, existing, reads);
@@ -156,9 +156,9 @@ void ValueExchange::wait_send_late(ReaderBatchId const& to, std::vector<ListPart
   std::vector<kernels::GatherNumbers> gathers;
   auto const packed = wait_pack_parts(to, parts, existing, gathers);
   kernels::gather_numbers(state_.stream, gathers);
-  message.sent = packed.sent;
-  state_.messenger.send(to.first, message);
-  send_packed(to.first, packed, tag(Section::kLateFetchValues, message.id, 0), &Traffic::late_fetches);
+  reply.sent = packed.sent;
+  state_.messenger.send(to.first, reply);
+  send_packed(to.first, packed, tag(Section::kLateFetchValues, reply.id, 0), &Traffic::late_fetches);
 }
 
 // -- the reader's end --

@@ -32,12 +32,11 @@ class ValueExchange {
   // Packs the values of these rows, of all readers together. REQUIRES: the reads are done.
   void wait_pack(Clock clock);
   // Sets the numbers of rows that are packed for a rank, in the header of the refresh phase.
-  void fill_in(Rank reader, Message& message) const;
+  void fill_in(Rank reader, RefreshPhase& message) const;
   // Sends what is packed for a rank, if anything is. clock: of the step that reads it.
   void send(Rank reader, Clock clock);
-  // Answers a late fetch: sends the values of rows. message: the header, in which this function sets the numbers of
-  // rows.
-  void wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, Message message);
+  // Answers a late fetch: sends the values of rows. reply: the header, in which this function sets the numbers of rows.
+  void wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, LateFetchReply reply);
 
   // Receives the values that an owner sends for this rank's batch, and then calls `then`. tag: of the transfer. home:
   // of the rows, for a late fetch; nullopt: the whole list. sent: from the header.

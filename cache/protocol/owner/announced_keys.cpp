@@ -11,16 +11,16 @@
 namespace gpups::cache {
 namespace {
 
-// Returns whether the plain keys of lists have these bytes.
-bool have_bytes(std::vector<Intent> const& lists, std::uint64_t bytes) {
-  std::uint64_t left = bytes / sizeof(Key);
-  for (auto const& list : lists) {
+// Returns whether the plain keys of lists have as many bytes as their message says.
+bool have_plain_size(Intents const& lists) {
+  std::uint64_t left = lists.key_bytes / sizeof(Key);
+  for (auto const& list : lists.batches) {
     for (auto const& part : list.parts) {
       if (part.keys > left) return false;
       left -= part.keys;
     }
   }
-  return left == 0 && bytes % sizeof(Key) == 0;
+  return left == 0 && lists.key_bytes % sizeof(Key) == 0;
 }
 
 }  // namespace
@@ -93,12 +93,6 @@ std::vector<std::vector<PartKeys>> AnnouncedKeys::decode(Rank from, std::span<In
   return decoded;
 }
 
-std::vector<std::vector<ListKeys>> AnnouncedKeys::upload(std::vector<std::vector<PartKeys>> const& lists) {
-  std::vector<std::vector<ListKeys>> uploaded;
-  for (auto const& parts : lists) uploaded.push_back(upload_keys(state_.stream, parts));
-  return uploaded;
-}
-
 KeyDecoder& AnnouncedKeys::decoder_of(Dictionaries& dictionaries, Rank from, TableId table) {
   bool const plain = state_.plain_keys.received_from[number(from)];
   return dictionaries.try_emplace({from, table}, state_.dictionary_capacity(table, plain)).first->second;
@@ -121,23 +115,23 @@ void AnnouncedKeys::receive_bytes(Rank from, std::uint64_t tag, std::uint64_t si
   });
 }
 
-void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, std::vector<Intent> lists, std::uint64_t bytes,
-                                  std::function<void(std::vector<std::vector<ListKeys>>)> then) {
-  if (!have_bytes(lists, bytes)) {
+void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, Intents lists, TakeKeys then) {
+  if (!have_plain_size(lists)) {
     state_.throw_peer_error(from, "announced keys of another size than their number needs");
   }
+  auto const bytes = lists.key_bytes;
   auto const memory = std::make_shared<Array<Key>>();
   auto const allocate = [memory, device = state_.stream.device(), keys = bytes / sizeof(Key)] {
     *memory = Array<Key>(device, keys);
     return memory->data();
   };
   state_.messenger.receive_data(state_.stream, from, tag, bytes, allocate,
-                                [lists = std::move(lists), memory, then = std::move(then)] {
+                                [batches = std::move(lists.batches), memory, then = std::move(then)] {
                                   std::vector<std::vector<ListKeys>> keys;
                                   std::size_t first = 0;
-                                  for (auto const& list : lists) {
+                                  for (auto const& batch : batches) {
                                     auto& parts = keys.emplace_back();
-                                    for (auto const& [table, count] : list.parts) {
+                                    for (auto const& [table, count] : batch.parts) {
                                       parts.push_back({table, memory->view().slice(first, count), memory});
                                       first += count;
                                     }
@@ -147,15 +141,20 @@ void AnnouncedKeys::receive_plain(Rank from, std::uint64_t tag, std::vector<Inte
 }
 
 // Receives the keys of some lists of a message, and calls `then` with them: by list and part, ascending in each.
-void AnnouncedKeys::receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
-                                 std::function<void(std::vector<std::vector<ListKeys>>)> then) {
-  auto const& [from, tag, size] = section;
+void AnnouncedKeys::receive_keys(Rank from, std::uint64_t tag, Intents lists, Dictionaries& dictionaries,
+                                 TakeKeys then) {
   if (state_.plain_keys.received_from[number(from)]) {
-    return receive_plain(from, tag, std::move(lists), size, std::move(then));
+    return receive_plain(from, tag, std::move(lists), std::move(then));
   }
-  receive_bytes(from, tag, size,
-                [this, sender = from, lists = std::move(lists), &dictionaries, then = std::move(then)](
-                    std::string_view bytes) { then(upload(decode(sender, lists, &dictionaries, bytes))); });
+  auto decode_all = [this, from, batches = std::move(lists.batches), &dictionaries,
+                     then = std::move(then)](std::string_view bytes) {
+    std::vector<std::vector<ListKeys>> keys;
+    for (auto const& parts : decode(from, batches, &dictionaries, bytes)) {
+      keys.push_back(upload_keys(state_.stream, parts));
+    }
+    then(std::move(keys));
+  };
+  receive_bytes(from, tag, lists.key_bytes, std::move(decode_all));
 }
 
 // Takes the keys that a home has announced, or forwarded in all its roles.
@@ -171,31 +170,57 @@ void AnnouncedKeys::take(ReaderBatchId const& of, Rank home, KeysByRole keys) {
 // -- messages --
 
 // Intents arrive with the round of an earlier step, and forwards with the round before their step.
-void AnnouncedKeys::receive(Rank from, Message const& message, std::function<void()> then) {
+void AnnouncedKeys::receive(Rank from, Intents const& intents, std::function<void()> then) {
   Clock const first = state_.round.clock() + (state_.placement.any_moved ? 2 : 1);
-  for (auto const& intent : message.intents) {
+  for (auto const& intent : intents.batches) {
     check_clock(from, intent.clock, first, state_.round.clock() + kStepsAheadMax);
     add_list({from, from, state_.me, RowRole::kReadAndUpdate, false}, intent);
   }
-  auto const section = tag(Section::kKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
   receive_keys(
-      {from, section, message.key_bytes}, message.intents, decoders_,
-      [this, from, intents = message.intents, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
-        for (std::size_t i = 0; i < intents.size(); ++i) {
+      from, tag(Section::kKeys, state_.step(), 0), intents, decoders_,
+      [this, from, batches = intents.batches, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
+        for (std::size_t i = 0; i < batches.size(); ++i) {
           if (state_.placement.any_moved) {
-            planner_.announce(from, intents[i].clock, std::move(keys[i]));
+            planner_.announce(from, batches[i].clock, std::move(keys[i]));
           } else {
-            take({from, intents[i].clock}, state_.me, {std::move(keys[i])});
+            take({from, batches[i].clock}, state_.me, {std::move(keys[i])});
           }
         }
         then();
       });
 }
 
-// The intent of a late fetch is for the step that its reader trains or ends, or the one after it. These are at most two
-// or three steps after the step that is applied here.
-void AnnouncedKeys::receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then) {
-  auto const& intent = message.intents[0];
+void AnnouncedKeys::receive_forwards(Rank home, Forwards const& forwards, std::function<void()> then) {
+  Intents lists{.key_bytes = forwards.key_bytes};
+  Clock const next = state_.round.clock() + 1;
+  for (auto const& [reader, role, intent] : forwards.batches) {
+    check_clock(home, intent.clock, next, next);
+    bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
+      return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
+    });
+    if (role != RowRole::kReadAndUpdate && !(state_.rows_move() && may_move)) {
+      state_.throw_peer_error(home, "moves rows of a table whose rows do not move");
+    }
+    add_list({home, reader, home, role, false}, intent);
+    lists.batches.push_back(intent);
+  }
+  receive_keys(
+      home, tag(Section::kForwardKeys, state_.step(), 0), std::move(lists), forward_decoders_,
+      [this, home, batches = forwards.batches, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
+        std::map<ReaderBatchId, KeysByRole> by_batch;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+          auto const& [reader, role, intent] = batches[i];
+          by_batch[{reader, intent.clock}][static_cast<std::size_t>(role)] = std::move(keys[i]);
+        }
+        for (auto& [id, roles] : by_batch) take(id, home, std::move(roles));
+        then();
+      });
+}
+
+// A late fetch is for the step that its reader trains or ends, or the one after it. These are at most two or three
+// steps after the step that is applied here.
+void AnnouncedKeys::receive_late(Rank from, LateFetch const& message, std::function<void(std::vector<PartKeys>)> then) {
+  auto const& intent = message.intent;
   Clock const applied = state_.round.applied();
   check_clock(from, intent.clock, applied + 1, applied + (state_.placement.any_moved ? 3 : 2));
   add_list({from, from, state_.me, RowRole::kReadAndUpdate, true}, intent);
@@ -205,39 +230,18 @@ void AnnouncedKeys::receive_late(Rank from, Message const& message, std::functio
                 });
 }
 
-void AnnouncedKeys::receive_forwards(Rank home, Message const& message, std::function<void()> then) {
-  bool const is_late = message.kind == MessageKind::kLateForward;
-  std::vector<Intent> lists;
-  for (auto const& [reader, role, intent] : message.forwards) {
-    Clock const now = is_late ? state_.round.applied() : state_.round.clock();
-    check_clock(home, intent.clock, now + 1, now + (is_late ? 3 : 1));
-    if (is_late && role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
-    bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
-      return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
-    });
-    if (role != RowRole::kReadAndUpdate && !(state_.rows_move() && may_move)) {
-      state_.throw_peer_error(home, "moves rows of a table whose rows do not move");
-    }
-    add_list({home, reader, home, role, is_late}, intent);
-    lists.push_back(intent);
-  }
-  auto const taken = [this, home, forwards = message.forwards,
-                      then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
-    std::map<ReaderBatchId, KeysByRole> by_batch;
-    for (std::size_t i = 0; i < forwards.size(); ++i) {
-      auto const& [reader, role, intent] = forwards[i];
-      by_batch[{reader, intent.clock}][static_cast<std::size_t>(role)] = std::move(keys[i]);
-    }
-    for (auto& [id, roles] : by_batch) take(id, home, std::move(roles));
-    then();
-  };
-  if (!is_late) {
-    auto const section = tag(Section::kForwardKeys, static_cast<std::uint64_t>(number(message.clock)), 0);
-    return receive_keys({home, section, message.forward_bytes}, std::move(lists), forward_decoders_, taken);
-  }
-  receive_bytes(
-      home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.forward_bytes,
-      [this, home, lists, taken](std::string_view bytes) { taken(upload(decode(home, lists, nullptr, bytes))); });
+void AnnouncedKeys::receive_late_forward(Rank home, LateForward const& message, std::function<void()> then) {
+  auto const& [reader, role, intent] = message.forward;
+  Clock const applied = state_.round.applied();
+  check_clock(home, intent.clock, applied + 1, applied + 3);
+  if (role != RowRole::kReadAndUpdate) state_.throw_peer_error(home, "forwarded a late fetch that moves");
+  add_list({home, reader, home, role, true}, intent);
+  receive_bytes(home, tag(Section::kLateForwardKeys, message.forward_id, 0), message.key_bytes,
+                [this, home, of = message.forward, then = std::move(then)](std::string_view bytes) {
+                  auto const keys = decode(home, {&of.intent, 1}, nullptr, bytes);
+                  take({of.reader, of.intent.clock}, home, {upload_keys(state_.stream, keys[0])});
+                  then();
+                });
 }
 
 std::vector<Key> AnnouncedKeys::decode_known(Rank reader, TableId table, std::string_view& wire, std::uint64_t count) {

@@ -23,15 +23,16 @@ class AnnouncedKeys {
   // Both references must outlive this object.
   AnnouncedKeys(RoundState& state, HomePlanner& planner) : state_(state), planner_(planner) {}
 
-  // Receives the intents of a message of the gradient phase, and then calls `then`. If rows move, they wait for the
-  // plan of their step.
-  void receive(Rank from, Message const& message, std::function<void()> then);
+  // Receives the intents of a gradient phase, and then calls `then`. If rows move, they wait for the plan of their
+  // step.
+  void receive(Rank from, Intents const& intents, std::function<void()> then);
   // Takes the rows of another rank's batch that this home owns itself.
   void take_planned(Rank reader, Clock clock, KeysByRole keys) { take({reader, clock}, state_.me, std::move(keys)); }
-  // Receives the intent of a late fetch. then: called with its keys, of which take_planned() takes those of this rank.
-  void receive_late(Rank from, Message const& message, std::function<void(std::vector<PartKeys>)> then);
-  // Receives the forwards of a message, and then calls `then`.
-  void receive_forwards(Rank home, Message const& message, std::function<void()> then);
+  // Receives the forwards of a gradient phase, and then calls `then`.
+  void receive_forwards(Rank home, Forwards const& forwards, std::function<void()> then);
+  // Receive the keys of a late fetch, and then call `then`; of the given keys, take_planned() takes those of this rank.
+  void receive_late(Rank from, LateFetch const& message, std::function<void(std::vector<PartKeys>)> then);
+  void receive_late_forward(Rank home, LateForward const& message, std::function<void()> then);
 
   // Throws PeerError if a rank has ended `step` without the keys of a batch that it announced for this step.
   void require_keys(Clock step) const;
@@ -54,18 +55,11 @@ class AnnouncedKeys {
   void check_clock(Rank from, Clock clock, Clock first, Clock last) const;
   std::vector<std::vector<PartKeys>> decode(Rank from, std::span<Intent const> lists, Dictionaries* dictionaries,
                                             std::string_view bytes);
-  std::vector<std::vector<ListKeys>> upload(std::vector<std::vector<PartKeys>> const& lists);
   KeyDecoder& decoder_of(Dictionaries& dictionaries, Rank from, TableId table);
   void receive_bytes(Rank from, std::uint64_t tag, std::uint64_t bytes, std::function<void(std::string_view)> then);
-  void receive_plain(Rank from, std::uint64_t tag, std::vector<Intent> intents, std::uint64_t bytes,
-                     std::function<void(std::vector<std::vector<ListKeys>>)> then);
-  // The keys of some lists of a message, in a section.
-  struct KeySection {
-    Rank from;
-    std::uint64_t tag, bytes;
-  };
-  void receive_keys(KeySection const& section, std::vector<Intent> lists, Dictionaries& dictionaries,
-                    std::function<void(std::vector<std::vector<ListKeys>>)> then);
+  using TakeKeys = std::function<void(std::vector<std::vector<ListKeys>>)>;
+  void receive_plain(Rank from, std::uint64_t tag, Intents lists, TakeKeys then);
+  void receive_keys(Rank from, std::uint64_t tag, Intents lists, Dictionaries& dictionaries, TakeKeys then);
   void take(ReaderBatchId const& of, Rank home, KeysByRole keys);
 
   RoundState& state_;

@@ -23,13 +23,12 @@ bool is_rerouted(PendingBatch const& pending, std::size_t part) {
 
 }  // namespace
 
-void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then) {
+void BatchRouter::receive(Rank home, Clock clock, Routes const& routes, std::uint64_t tag, std::function<void()> then) {
   // Gradients come with the route of the next step's batch, and the answer to a late fetch with that of its batch. So a
   // batch is not routed before the columns of its routes have arrived.
-  bool const is_late = message.kind == MessageKind::kLateFetchReply;
-  Clock const clock = is_late ? message.clock : state_.round.clock() + 1;
+  bool const is_late = section_of(tag) == Section::kLateRoutes;
   std::uint64_t bytes_expected = 0;
-  for (auto const& route : message.routes) {
+  for (auto const& route : routes.batches) {
     auto const found = state_.batches.find(route.clock);
     if (found == state_.batches.end() || route.clock != clock || found->second.is_late != is_late ||
         !found->second.sent || found->second.routed || found->second.routes.contains(home) ||
@@ -44,16 +43,16 @@ void BatchRouter::receive(Rank home, Message const& message, std::uint64_t tag, 
       bytes_expected += route_bytes(found->second.batch->parts[p].reads.size_of(home), route.parts[p], state_.ranks);
     }
   }
-  if (message.route_bytes != bytes_expected) {
+  if (routes.bytes != bytes_expected) {
     state_.throw_peer_error(home, "sent routes of another size than their rows need");
   }
   auto const bytes = std::make_shared<Array<std::uint8_t>>();
-  auto const allocate = [bytes, device = state_.stream.device(), size = message.route_bytes] {
+  auto const allocate = [bytes, device = state_.stream.device(), size = routes.bytes] {
     *bytes = Array<std::uint8_t>(device, size);
     return bytes->data();
   };
-  state_.messenger.receive_data(state_.stream, home, tag, message.route_bytes, allocate,
-                                [this, home, routes = message.routes, bytes, then = std::move(then)] {
+  state_.messenger.receive_data(state_.stream, home, tag, routes.bytes, allocate,
+                                [this, home, routes = routes.batches, bytes, then = std::move(then)] {
                                   std::size_t at = 0;
                                   for (auto const& route : routes) {
                                     auto& pending = state_.batches.at(route.clock);

@@ -22,8 +22,9 @@ class BatchRouter {
   // `state` must outlive this object.
   explicit BatchRouter(RoundState& state) : state_(state) {}
 
-  // Receives the routes of a message, and then calls `then`. They are part of the section `tag`.
-  void receive(Rank home, Message const& message, std::uint64_t tag, std::function<void()> then);
+  // Receives the routes of a message, and then calls `then`. clock: of the only batch that may have a route. tag: of
+  // their section, which is kLateRoutes for a late batch, and else kRoutes.
+  void receive(Rank home, Clock clock, Routes const& routes, std::uint64_t tag, std::function<void()> then);
 
   // Makes the lists of a batch, when its homes have sent their routes. Queued on the stream. reads: the host reads
   // their sizes with these.

@@ -18,9 +18,7 @@ namespace gpups::cache {
 
 // A gather: `mine` of every rank. When `done` is set, `all` has the bytes of all ranks, in rank order.
 struct GatherRequest {
-  std::uint64_t number = 0;  // numbers the gathers from 0, equal on all ranks
-  std::string call;          // the collective call with its arguments, such as "size(table 'users')"
-  std::string mine;
+  GatherPart mine{};           // ids number the gathers from 0, equal on all ranks
   std::optional<Rank> root{};  // the rank that gets the bytes; nullopt: all ranks
   std::vector<std::string> all;
   std::atomic<bool> done = false;
@@ -35,9 +33,9 @@ class Gathers {
   // Starts a gather. Does not wait for other ranks. Throws PeerError if another rank's part, which has arrived, belongs
   // to another call.
   void begin(std::shared_ptr<GatherRequest> const& request);
-  // Handles a message of kind kGather. Throws PeerError if it is out of order, or if it belongs to another call than
+  // Takes what a rank gives to a gather. Throws PeerError if it is out of order, or if it belongs to another call than
   // the gather of this rank with the same number.
-  void on_message(Rank from, Message const& message);
+  void on_message(Rank from, GatherPart const& part);
 
   // Returns the ranks whose bytes a gather of this rank waits for, and its call; nothing if there is none.
   std::vector<Rank> pending_peers() const;
@@ -48,17 +46,13 @@ class Gathers {
   bool idle() const { return pending() == nullptr; }
 
  private:
-  // What a rank gives to a gather.
-  struct Part {
-    std::string call, bytes;
-  };
   struct PendingGather {
     std::shared_ptr<GatherRequest> request;  // null until this rank starts the gather
-    std::map<Rank, Part> parts;
+    std::map<Rank, GatherPart> parts;
   };
   PendingGather const* pending() const;
-  void keep(std::uint64_t number, Rank from, Part part);
-  void check_call(Rank from, Part const& part, GatherRequest const& request) const;
+  void keep(Rank from, GatherPart part);
+  void check_call(Rank from, GatherPart const& part, GatherRequest const& request) const;
 
   Rank me_;
   int ranks_;

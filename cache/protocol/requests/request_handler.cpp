@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/requests/request_handler.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <iterator>
 
 #include "cache/wire/store_messenger.hpp"
-#include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/copy_rows.hpp"
@@ -20,41 +16,6 @@ namespace {
 constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 
 using Kind = RowRequest::Kind;
-
-// The messages of each kind of request.
-struct RequestMessages {
-  Kind kind;
-  MessageKind request, reply;
-};
-constexpr RequestMessages kMessages[] = {
-    {Kind::kLookup, MessageKind::kLookup, MessageKind::kLookupReply},
-    {Kind::kAssign, MessageKind::kAssign, MessageKind::kAssignReply},
-    {Kind::kErase, MessageKind::kErase, MessageKind::kEraseReply},
-    {Kind::kClaim, MessageKind::kClaim, MessageKind::kClaimReply},
-    {Kind::kGrant, MessageKind::kGrant, MessageKind::kGrantReply},
-    {Kind::kTake, MessageKind::kTake, MessageKind::kTakeReply},
-    {Kind::kReturn, MessageKind::kReturn, MessageKind::kReturnReply},
-    {Kind::kWhere, MessageKind::kWhere, MessageKind::kWhereReply},
-};
-
-// They are in the order of the kinds.
-constexpr bool is_table_of_kinds() {
-  for (std::size_t i = 0; i < std::size(kMessages); ++i) {
-    if (static_cast<std::size_t>(kMessages[i].kind) != i) return false;
-  }
-  return true;
-}
-static_assert(is_table_of_kinds());
-
-MessageKind request_kind(Kind kind) { return kMessages[static_cast<int>(kind)].request; }
-MessageKind reply_kind(Kind kind) { return kMessages[static_cast<int>(kind)].reply; }
-// Returns the kind of request of a message; nullopt if it is none.
-std::optional<Kind> kind_of(Message const& message) {
-  for (auto const& one : kMessages) {
-    if (one.request == message.kind) return one.kind;
-  }
-  return std::nullopt;
-}
 
 // Returns the collective in which a kind of request is allowed; nullopt: it is always allowed.
 std::optional<Kind> collective_of(Kind kind) {
@@ -89,12 +50,6 @@ RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenge
       placement_(placement),
       gathers_(me, ranks, messenger) {}
 
-void RequestHandler::throw_peer_error(Rank peer, std::string const& what) const {
-  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
-                                    "program and configuration",
-                                    number(peer), what, number(me_)));
-}
-
 // -- requests of this rank --
 
 void RequestHandler::begin(std::shared_ptr<RowRequest> const& request) {
@@ -118,11 +73,10 @@ void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr
   ++request->missing;
   request->unanswered.push_back(target);
   auto const keys = request->keys_of(target);
-  messenger_.send(target, {.kind = request_kind(request->kind),
-                           .clock = round_.clock(),
-                           .id = id,
-                           .table = request->table,
-                           .keys = keys.size()});
+  messenger_.send(
+      target,
+      RowRequestHeader{
+          .kind = request->kind, .clock = round_.clock(), .id = id, .table = request->table, .keys = keys.size()});
   messenger_.send_data(stream_, target, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
                        &Traffic::lookups, request);
   if (request->kind != Kind::kAssign) return;
@@ -141,9 +95,9 @@ void RequestHandler::finish_one(std::uint64_t id) {
   request->done = true;
 }
 
-void RequestHandler::on_reply(Rank target, Message const& message) {
+void RequestHandler::on_message(Rank target, RowReplyHeader const& message) {
   auto const place = rows_.find(message.id);
-  if (place == rows_.end() || reply_kind(place->second->kind) != message.kind ||
+  if (place == rows_.end() || place->second->kind != message.kind ||
       std::erase(place->second->unanswered, target) == 0) {
     throw_peer_error(target, "sent a reply without a request");
   }
@@ -163,11 +117,11 @@ void RequestHandler::on_reply(Rank target, Message const& message) {
 
 // -- requests of other ranks --
 
-void RequestHandler::check_request(Rank reader, Message const& message) {
+void RequestHandler::check_request(Rank reader, RowRequestHeader const& message) {
   if (number(message.table) >= tables_.size())
     throw_peer_error(reader, "requested rows of a table that does not exist");
   if (message.keys == 0) throw_peer_error(reader, "sent a request for no rows");
-  auto const change = collective_of(*kind_of(message));
+  auto const change = collective_of(message.kind);
   if (change && allowed_ != change) {
     throw_peer_error(reader, change == Kind::kAssign  ? "assigned rows while this rank did not"
                              : change == Kind::kErase ? "erased rows while this rank did not"
@@ -181,9 +135,9 @@ void RequestHandler::check_request(Rank reader, Message const& message) {
     throw_peer_error(reader, "sent too many requests without receiving the replies");
 }
 
-void RequestHandler::serve(Rank reader, Message const& message) {
+void RequestHandler::serve(Rank reader, RowRequestHeader const& message) {
   check_request(reader, message);
-  auto const kind = *kind_of(message);
+  auto const kind = message.kind;
   auto const served = std::make_shared<ServedRequest>();
   serving_[{reader, message.id}] = served;
   Device const device = stream_.device();
@@ -218,7 +172,7 @@ void RequestHandler::serve(Rank reader, Message const& message) {
 }
 
 void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::shared_ptr<ServedRequest> const& served) {
-  messenger_.send(reader, {.kind = reply_kind(kind), .id = id});
+  messenger_.send(reader, RowReplyHeader{.kind = kind, .id = id});
   auto const send = [&](Section section, void const* data, std::size_t bytes) {
     messenger_.send_data(stream_, reader, tag(section, id, part_of(reader)), data, bytes, &Traffic::lookups, served);
   };
@@ -339,22 +293,20 @@ bool RequestHandler::lacks(Rank peer) const {
 
 bool RequestHandler::idle() const { return rows_.empty() && gathers_.idle(); }
 
-void RequestHandler::on_message(Rank from, Message const& message) {
-  if (from == me_) throw_peer_error(from, "sent a message to itself");
-  if (message.kind == MessageKind::kGather) return gathers_.on_message(from, message);
-  if (!kind_of(message)) return on_reply(from, message);
-  if (message.clock > round_.clock() + 1) throw_peer_error(from, "requested rows of a step that is not complete");
+void RequestHandler::on_message(Rank reader, RowRequestHeader const& message) {
+  if (message.clock > round_.clock() + 1) throw_peer_error(reader, "requested rows of a step that is not complete");
   // Rows that move arrive with the end of the step before.
-  if (!placement_.any_moved || message.clock <= round_.clock()) return serve(from, message);
-  auto const waiting = std::count_if(early_.begin(), early_.end(), [=](auto const& one) { return one.first == from; });
+  if (!placement_.any_moved || message.clock <= round_.clock()) return serve(reader, message);
+  auto const waiting =
+      std::count_if(early_.begin(), early_.end(), [=](auto const& one) { return one.first == reader; });
   if (static_cast<std::size_t>(waiting) >= kServedMax) {
-    throw_peer_error(from, "sent too many requests without receiving the replies");
+    throw_peer_error(reader, "sent too many requests without receiving the replies");
   }
-  early_.emplace_back(from, message);
+  early_.emplace_back(reader, message);
 }
 
 void RequestHandler::serve_early() {
-  for (auto const& [from, message] : std::exchange(early_, {})) serve(from, message);
+  for (auto const& [reader, message] : std::exchange(early_, {})) serve(reader, message);
 }
 
 }  // namespace gpups::cache

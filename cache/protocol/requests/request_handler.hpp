@@ -49,8 +49,10 @@ class RequestHandler {
   bool lacks(Rank peer) const;
   // Returns true if all requests of this rank are done.
   bool idle() const;
-  // Handles a message of kind kGather, or a request for rows or its reply.
-  void on_message(Rank from, Message const& message);
+  // Handle the messages of other ranks.
+  void on_message(Rank from, GatherPart const& message) { gathers_.on_message(from, message); }
+  void on_message(Rank reader, RowRequestHeader const& message);
+  void on_message(Rank target, RowReplyHeader const& message);
   // Serves the requests that arrived before the step that they are for. Call it when a step is complete.
   void serve_early();
 
@@ -70,10 +72,12 @@ class RequestHandler {
     Array<std::uint8_t> found;
     Array<std::uint32_t> words;
   };
-  [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
+  [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const {
+    cache::throw_peer_error(peer, me_, what);
+  }
   void send_request(Rank target, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
-  void check_request(Rank reader, Message const& message);
-  void serve(Rank reader, Message const& message);
+  void check_request(Rank reader, RowRequestHeader const& message);
+  void serve(Rank reader, RowRequestHeader const& message);
   // Serves rows, and calls `then` when it is done, which may be later if rows are away.
   void wait_serve(Rank reader, RowRequest::Kind kind, Served const& rows, std::function<void()> then);
   void wait_serve_here(Rank reader, RowRequest::Kind kind, Served const& rows);
@@ -81,7 +85,6 @@ class RequestHandler {
                        std::function<void()> then);
   void wait_describe(Served const& rows);
   void answer(Rank reader, std::uint64_t id, RowRequest::Kind kind, std::shared_ptr<ServedRequest> const& served);
-  void on_reply(Rank target, Message const& message);
   void finish_one(std::uint64_t id);
 
   Rank me_;
@@ -95,7 +98,7 @@ class RequestHandler {
 
   Gathers gathers_;
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;
-  std::vector<std::pair<Rank, Message>> early_;
+  std::vector<std::pair<Rank, RowRequestHeader>> early_;
   std::optional<RowRequest::Kind> allowed_;
   std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;
   std::uint64_t next_id_ = 0;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "cache/wire/message.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
@@ -21,16 +22,7 @@ inline constexpr std::size_t kWhereWords = 4;
 // that are away, their owner. Except for kLookup they are distinct. While the request is in flight, only the thread
 // that makes progress uses it; then it calls `then` and sets `done`.
 struct RowRequest {
-  enum class Kind {
-    kLookup,  // values and found marks
-    kAssign,  // sets values
-    kErase,   // ends rows
-    kClaim,   // tells homes which rows this rank wants to own; see Store::localize()
-    kGrant,   // words: the rank that owns each claimed row, or kNoRow if this rank does not get it
-    kTake,    // values, found marks and words: the rows, which their owner drops; see TableShard::wait_take()
-    kReturn,  // tells homes that rows are not away any more, because they ended
-    kWhere,   // words: the owner, the reason as a number, and the low and the high half of the first step there
-  };
+  using Kind = RowRequestKind;
 
   Kind kind{};
   TableId table{};

@@ -6,10 +6,10 @@
 
 namespace gpups::cache {
 
-std::uint64_t OutgoingRoutes::bytes() const {
-  std::uint64_t bytes = 0;
-  for (auto const& route : columns) bytes += route.memory->size();
-  return bytes;
+Routes OutgoingRoutes::header() const {
+  Routes header{.batches = routes};
+  for (auto const& route : columns) header.bytes += route.memory->size();
+  return header;
 }
 
 void send_keys(RoundState& state, Rank to, OutgoingKeys const& outgoing, std::uint64_t tag, TrafficKind kind) {

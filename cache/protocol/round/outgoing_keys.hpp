@@ -22,17 +22,21 @@ struct OutgoingKeys {
 // Intents for one home, with their keys.
 struct OutgoingIntents : OutgoingKeys {
   std::vector<Intent> intents{};
+
+  Intents header() const { return {intents, key_bytes()}; }
 };
 // Forwards to one owner.
 struct OutgoingForwards : OutgoingKeys {
   std::vector<Forward> forwards{};
+
+  Forwards header() const { return {forwards, key_bytes()}; }
 };
 // Routes to one reader.
 struct OutgoingRoutes {
   std::vector<Route> routes{};
   std::vector<BatchRoute> columns{};  // of each route
 
-  std::uint64_t bytes() const;
+  Routes header() const;
 };
 
 // Send what has been announced by a message. At most one route is sent at a time.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
@@ -34,22 +35,30 @@ void Round::end_step(StepReport const& own) {
   begin(Phase::kGradientPhase);
 }
 
-void Round::on_message(Rank from, Message const& message) {
-  bool const in = message.kind == MessageKind::kGradientPhase;
-  auto& peer = peers_[number(from)];
-  auto& place = in ? peer.in : peer.out;
-  // A peer is in the same phase or one phase ahead, because it needs this rank's message to end a phase.
-  bool const fits = in ? (phase_ == Phase::kRefreshPhase ? message.clock == clock_ + 1 : message.clock == clock_)
-                       : (phase_ != Phase::kTraining && message.clock == clock_);
-  bool const repeated = peer.given && phase_ == (in ? Phase::kGradientPhase : Phase::kRefreshPhase);
-  if (from == me_ || place != nullptr || repeated || !fits) {
-    throw PeerError(
-        from,
-        fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (ranks must make the same "
-                    "steps): check that all ranks run the same program and configuration",
-                    number(from), in ? "gradients" : "values", number(message.clock), number(me_), number(clock_)));
-  }
-  place = std::make_unique<Message>(message);
+// Throws PeerError for a message that does not fit, or that repeats one of the same phase. A peer is in the same phase
+// or one phase ahead, because it needs this rank's message to end a phase.
+void Round::check(Rank from, Phase of, Clock clock, bool fits) const {
+  bool const repeated = peers_[number(from)].given && phase_ == of;
+  if (from != me_ && fits && !repeated) return;
+  throw PeerError(
+      from, fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (ranks must make the same "
+                        "steps): check that all ranks run the same program and configuration",
+                        number(from), of == Phase::kGradientPhase ? "gradients" : "values", number(clock), number(me_),
+                        number(clock_)));
+}
+
+void Round::on_message(Rank from, GradientPhase const& message) {
+  auto& place = peers_[number(from)].in;
+  Clock const expected = phase_ == Phase::kRefreshPhase ? clock_ + 1 : clock_;
+  check(from, Phase::kGradientPhase, message.clock, message.clock == expected && place == nullptr);
+  place = std::make_unique<GradientPhase>(message);
+}
+
+void Round::on_message(Rank from, RefreshPhase const& message) {
+  auto& place = peers_[number(from)].out;
+  bool const in_round = phase_ != Phase::kTraining;
+  check(from, Phase::kRefreshPhase, message.clock, in_round && message.clock == clock_ && place == nullptr);
+  place = std::make_unique<RefreshPhase>(message);
 }
 
 void Round::on_data_received(Rank from) {
@@ -61,24 +70,23 @@ bool Round::all_taken() const {
   return std::all_of(peers_.begin(), peers_.end(), [](Peer const& peer) { return peer.taken; });
 }
 
+// Returns whether a message of this phase has arrived that next() has not returned.
+bool Round::has_arrived(Peer const& peer) const {
+  return phase_ == Phase::kGradientPhase ? peer.in != nullptr : peer.out != nullptr;
+}
+
 std::optional<Round::Action> Round::next() {
   if (phase_ == Phase::kTraining) return std::nullopt;
   bool const in = phase_ == Phase::kGradientPhase;
 
-  if (!sent_) {
-    sent_ = true;
-    return Action{.kind = in ? ActionKind::kSendGradients : ActionKind::kSendRefreshes};
-  }
-  for (std::size_t p = 0; p < peers_.size(); ++p) {
+  if (!std::exchange(sent_, true)) return in ? Action(SendGradients{}) : Action(SendRefreshes{});
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     auto& peer = peers_[p];
-    auto& message = in ? peer.in : peer.out;
-    if (peer.given || !message) continue;
+    if (peer.given || !has_arrived(peer)) continue;
     peer.given = true;
-    Action action{.kind = in ? ActionKind::kReceiveGradients : ActionKind::kReceiveRefreshes,
-                  .from = Rank{static_cast<std::uint32_t>(p)},
-                  .message = std::move(*message)};
-    message.reset();
-    if (in) add({action.message.samples, action.message.signal, action.message.error});
+    if (!in) return ReceiveRefreshes{Rank{p}, std::move(*std::exchange(peer.out, nullptr))};
+    ReceiveGradients action{Rank{p}, std::move(*std::exchange(peer.in, nullptr))};
+    add(action.message.report);
     return action;
   }
   if (!all_taken()) return std::nullopt;
@@ -86,11 +94,11 @@ std::optional<Round::Action> Round::next() {
   if (in) {
     applied_ = clock_;
     begin(Phase::kRefreshPhase);
-    return Action{.kind = ActionKind::kApply};
+    return Apply{};
   }
   phase_ = Phase::kTraining;
   clock_ = clock_ + 1;
-  return Action{.kind = ActionKind::kComplete};
+  return Complete{};
 }
 
 Clock Round::next_in() const {
@@ -109,7 +117,7 @@ std::vector<Rank> Round::pending_peers() const {
 
 bool Round::lacks(Rank peer) const {
   Peer const& its = peers_[number(peer)];
-  return phase_ != Phase::kTraining && !its.given && !(phase_ == Phase::kGradientPhase ? its.in : its.out);
+  return phase_ != Phase::kTraining && !its.given && !has_arrived(its);
 }
 
 std::string Round::pending_data() const {

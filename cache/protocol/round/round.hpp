@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cache/wire/message.hpp"
@@ -26,9 +27,10 @@ namespace gpups::cache {
 class Round {
   // The messages of another rank.
   struct Peer {
-    std::unique_ptr<Message> in, out;  // arrived messages of the gradient and the refresh phase; usually null
-    bool given = false;                // next() has returned the message of this phase
-    bool taken = false;                // and the data that it announces have arrived
+    std::unique_ptr<GradientPhase> in;  // arrived messages; usually null
+    std::unique_ptr<RefreshPhase> out;
+    bool given = false;  // next() has returned the message of this phase
+    bool taken = false;  // and the data that it announces have arrived
   };
 
  public:
@@ -36,32 +38,32 @@ class Round {
   static constexpr std::size_t kBytesOfPeer = sizeof(Peer);
 
   enum class Phase { kTraining, kGradientPhase, kRefreshPhase };
-  enum class ActionKind { kSendGradients, kReceiveGradients, kApply, kSendRefreshes, kReceiveRefreshes, kComplete };
 
-  // What the executor must do next. kSend...: send to all other ranks. kReceive...: receive the data that `message`
+  // What the executor must do next. Send...: send to all other ranks. Receive...: receive the data that `message`
   // announces from rank `from`, and call on_data_received() when they have arrived.
-  struct Action {
-    ActionKind kind{};
+  struct SendGradients {};
+  struct ReceiveGradients {
     Rank from{};
-    Message message;
+    GradientPhase message{};
   };
-
-  // The report of a rank about its step, or the combined report of all ranks.
-  struct StepReport {
-    std::uint64_t samples = 0;
-    std::uint32_t signal = 0;
-    std::string rejection;  // why the step must not be applied, or empty
+  struct Apply {};
+  struct SendRefreshes {};
+  struct ReceiveRefreshes {
+    Rank from{};
+    RefreshPhase message{};
   };
+  struct Complete {};
+  using Action = std::variant<SendGradients, ReceiveGradients, Apply, SendRefreshes, ReceiveRefreshes, Complete>;
 
   // first: the first step.
   Round(Rank me, int ranks, Clock first);
 
   // Starts the round of step clock(). own: the report of this rank. REQUIRES: no round is in progress.
   void end_step(StepReport const& own);
-  // Takes a message of kind kGradientPhase or kRefreshPhase. Throws PeerError if it is not of the expected step and
-  // phase.
-  void on_message(Rank from, Message const& message);
-  // Reports that the data of a kReceive... action have arrived.
+  // Take a message. Throw PeerError if it is not of the expected step and phase.
+  void on_message(Rank from, GradientPhase const& message);
+  void on_message(Rank from, RefreshPhase const& message);
+  // Reports that the data of a Receive... action have arrived.
   void on_data_received(Rank from);
   // Returns the next action; nullopt if there is none before the next call of a function above.
   std::optional<Action> next();
@@ -69,14 +71,14 @@ class Round {
   Phase phase() const { return phase_; }
   // Returns the step that is trained, or whose round is in progress. All earlier steps are complete on this rank.
   Clock clock() const { return clock_; }
-  // Returns the step of the next kSendGradients action. Intents that are queued now are sent with it.
+  // Returns the step of the next SendGradients action. Intents that are queued now are sent with it.
   Clock next_in() const;
   // Returns the last step that is applied to the rows that this rank owns.
   Clock applied() const { return applied_; }
 
   StepReport const& own() const { return own_; }
   // Returns the combined report of all ranks: the sum of samples, the union of signal bits, and the first rejection.
-  // Complete when next() returns kApply.
+  // Complete when next() returns Apply.
   StepReport const& all() const { return all_; }
 
   // Returns the ranks whose data of this phase have not arrived; none between rounds.
@@ -88,6 +90,8 @@ class Round {
 
  private:
   void begin(Phase phase);
+  void check(Rank from, Phase of, Clock clock, bool fits) const;
+  bool has_arrived(Peer const& peer) const;
   bool all_taken() const;
   void add(StepReport const& report);
 
@@ -96,7 +100,7 @@ class Round {
   Clock clock_;
   Clock applied_;
   Phase phase_ = Phase::kTraining;
-  bool sent_ = false;  // next() has returned the kSend... action of this phase
+  bool sent_ = false;  // next() has returned the Send... action of this phase
   StepReport own_, all_;
 };
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/round/round_state.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <deque>
 
-#include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/rows/gather_elements.hpp"
 
@@ -42,12 +39,6 @@ bool has_rows(PendingBatch const& pending) {
   auto const& parts = pending.batch->parts;
   return pending.routed && pending.fetches == 0 && pending.values.empty() && pending.arrived.empty() &&
          (pending.placed || std::none_of(parts.begin(), parts.end(), is_remote));
-}
-
-void RoundState::throw_peer_error(Rank peer, std::string const& what) const {
-  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
-                                    "program and configuration",
-                                    number(peer), what, number(me)));
 }
 
 Array<Key> keys_at(Stream& stream, PreparedPart const& part, View<std::uint32_t const> positions) {

@@ -171,7 +171,9 @@ struct RoundState {
   // Returns the step of the round in progress, as a number for tags.
   std::uint64_t step() const { return static_cast<std::uint64_t>(number(round.clock())); }
   // Throws PeerError: "rank 3 {what} ...".
-  [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const;
+  [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const {
+    cache::throw_peer_error(peer, me, what);
+  }
 };
 
 // Returns the rows whose values `from` sends: all, or those of a late fetch, for a home.

@@ -22,18 +22,10 @@ void RoundTimer::moved(Round::Phase phase) {
   if (phase != Round::Phase::kTraining) spend(phase == Round::Phase::kGradientPhase ? gradients_ : refreshes_);
 }
 
-void RoundTimer::acted(Round::ActionKind step) {
-  switch (step) {
-    case Round::ActionKind::kSendGradients:
-    case Round::ActionKind::kReceiveGradients:
-      return spend(gradients_);
-    case Round::ActionKind::kApply:
-      return spend(update_);
-    case Round::ActionKind::kSendRefreshes:
-    case Round::ActionKind::kReceiveRefreshes:
-    case Round::ActionKind::kComplete:
-      return spend(refreshes_);
-  }
+void RoundTimer::acted(Round::Action const& action) {
+  bool const gradients =
+      std::holds_alternative<Round::SendGradients>(action) || std::holds_alternative<Round::ReceiveGradients>(action);
+  spend(gradients ? gradients_ : std::holds_alternative<Round::Apply>(action) ? update_ : refreshes_);
 }
 
 RoundSeconds RoundTimer::seconds() const {

@@ -19,7 +19,7 @@ class RoundTimer {
   // Messages or data were received or sent in this phase.
   void moved(Round::Phase phase);
   // An action was executed.
-  void acted(Round::ActionKind step);
+  void acted(Round::Action const& action);
 
   // Returns the times so far. Any thread.
   RoundSeconds seconds() const;

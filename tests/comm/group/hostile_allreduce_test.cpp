@@ -143,7 +143,7 @@ TEST_F(HostileAllreduce, RejectsTooManyElements) {
 }
 
 TEST_F(HostileAllreduce, RejectsHeaderInStoreMessage) {
-  peer_.send_bytes(cache::encode({.kind = MessageKind::kLookup}) + encode(sum_of(0, 3).header));
+  peer_.send_bytes(cache::encode(RowRequestHeader{.kind = RowRequestKind::kLookup}) + encode(sum_of(0, 3).header));
   expect_rejected("sent an invalid message");
 }
 
