@@ -208,8 +208,8 @@ void RoundExecutor::apply() {
   std::vector<std::uint32_t> bad_rows;
   applied.add<std::uint32_t>(bad_rows_there.view(), bad_rows);
   finder_.read_wrong(applied);
-  values_.find_existing(step + 1, applied);
-  moves_.find_leaving(step + 1, applied);
+  values_.find_existing(step + 1, existing_, applied);
+  moves_.find_leaving(step + 1, leaving_, applied);
   applied.wait();
   if (routed != nullptr) router_.wait_add_owned(*routed);
   GPUPS_ASSERT(bad_rows.empty() || bad_rows.size() == tables.size());
@@ -225,16 +225,18 @@ void RoundExecutor::send_refresh_phase() {
   kernels::NvtxRange const range("round: out");
   Clock const next = state_.round.clock() + 1;
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
-  values_.wait_pack(next);
-  moves_.pack(next);  // after the values: the rows become replicas of this rank
+  auto const values = values_.wait_pack(next, existing_);
+  auto const moves = moves_.pack(next, leaving_);  // after the values: the rows become replicas of this rank
   if (state_.staleness > 0) leased_.pin_leaving(next);
   for (Rank const peer : state_.others()) {
     RefreshPhase message{.clock = state_.round.clock()};
-    values_.fill_in(peer, message);
-    moves_.fill_in(peer, message);
+    auto const read = values.find(peer);
+    auto const moved = moves.find(peer);
+    if (read != values.end()) message.parts = read->second.parts, message.sent = read->second.sent;
+    if (moved != moves.end()) message.moved_sent = moved->second.sent;
     state_.messenger.send(peer, message);
-    values_.send(peer, next);
-    moves_.send(peer, next);
+    if (read != values.end()) values_.send(peer, next, read->second);
+    if (moved != moves.end()) moves_.send(peer, next, moved->second);
   }
 }
 
@@ -300,9 +302,10 @@ void RoundExecutor::complete() {
   auto const next = state_.batches.find(state_.round.clock());
   if (next != state_.batches.end() && next->second.routed && !next->second.is_late) {
     kernels::HostReads arrived(state_.stream);
-    moves_.find_arrived(next->second, arrived);
+    MoveExchange::MarkedLists moved;
+    moves_.find_arrived(next->second, moved, arrived);
     values_.wait_decode(next->second, arrived);
-    moves_.write(next->second);  // after wait_decode(), which numbers the rows, and waits for the reads of both
+    moves_.write(next->second, moved);  // after wait_decode(), which numbers the rows, and waits for the reads of both
     GPUPS_ASSERT(has_rows(next->second));
   }
   // The replicas of the next batch are marked as used by it, so that they are not dropped. A late batch places its own

@@ -129,6 +129,9 @@ class RoundExecutor {
   ValueExchange values_;
   MoveExchange moves_;
   LateFetches late_fetches_;
+  // What apply() has found for the refresh phase.
+  ValueExchange::ExistingLists existing_;
+  MoveExchange::MarkedLists leaving_;
   std::vector<std::pair<Clock, std::vector<ListKeys>>> own_intents_;  // for the next gradient phase
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next

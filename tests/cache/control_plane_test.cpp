@@ -72,7 +72,11 @@ class CostedRank {
 
   // Returns the costs of each step, with those of preparing a batch.
   std::vector<StepCosts> train() {
-    for (std::int64_t step = 0; step < kWarmUp; ++step) train_step();
+    for (std::int64_t step = 0; step < kWarmUp; ++step) {
+      train_step();
+      // So that each of the steps that are counted takes in the batches of one step.
+      if (step >= kWarmUp - kLookahead) wait_stats();
+    }
     std::vector<StepCosts> costs;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       auto const before = wait_stats();

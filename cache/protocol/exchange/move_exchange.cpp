@@ -29,25 +29,25 @@ TableShard::MovedColumns MoveExchange::columns(TableId table, MovedBody::PartPla
 
 // -- the owner before the step --
 
-void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
+void MoveExchange::find_leaving(Clock clock, MarkedLists& leaving, kernels::HostReads& reads) const {
   auto& stream = state_.stream;
-  leaving_ = {};
+  leaving = {};
   std::size_t words = 0, count = 0;
   std::map<Rank, std::vector<ListPart> const*> lists;
-  for (auto& [id, batch] : state_.reader_batches) {
+  for (auto const& [id, batch] : state_.reader_batches) {
     if (id.second != clock || batch.is_late || !has_rows(batch, kMoveRoles)) continue;
     lists[id.first] = &batch.moves;
-    leaving_.first[id.first] = count;
+    leaving.first[id.first] = count;
     count += batch.moves.size();
     for (auto const& part : batch.moves) words += kernels::bitmap_words(part.ids.size()) + part.ids.size();
   }
   if (lists.empty()) return;
-  leaving_.words = Array<std::uint32_t>(stream.device(), words);
-  leaving_.counts = Array<std::uint32_t>(stream.device(), count);
+  leaving.words = Array<std::uint32_t>(stream.device(), words);
+  leaving.counts = Array<std::uint32_t>(stream.device(), count);
   std::size_t at = 0;
   auto const take = [&](std::size_t size) {
     at += size;
-    return leaving_.words.view().slice(at - size, size);
+    return leaving.words.view().slice(at - size, size);
   };
   std::vector<kernels::MarkExisting> marks;
   std::vector<kernels::ListMarked> listed;
@@ -55,29 +55,30 @@ void MoveExchange::find_leaving(Clock clock, kernels::HostReads& reads) {
     for (auto const& part : *parts) {
       std::size_t const rows = part.ids.size();
       auto const bitmap = take(kernels::bitmap_words(rows));
-      auto const& marked = leaving_.of[reader].emplace_back(MarkedRows{bitmap, take(rows)});
+      auto const& marked = leaving.of[reader].emplace_back(MarkedRows{bitmap, take(rows)});
       marks.push_back(state_.table(part.table).mark_moved(part.ids, marked.bitmap));
       listed.push_back({.bitmap = marked.bitmap, .n = rows, .from = part.ids, .taken = marked.listed});
     }
   }
   kernels::mark_existing(stream, marks);
-  kernels::list_marked(stream, listed, leaving_.counts);
-  reads.add<std::uint32_t>(leaving_.counts.view(), leaving_.count);
+  kernels::list_marked(stream, listed, leaving.counts);
+  reads.add<std::uint32_t>(leaving.counts.view(), leaving.count);
 }
 
-void MoveExchange::pack(Clock clock) {
-  GPUPS_ASSERT(clock == state_.round.applied() + 1 && packed_.empty());
+std::map<Rank, MoveExchange::PackedMoves> MoveExchange::pack(Clock clock, MarkedLists const& leaving) {
+  GPUPS_ASSERT(clock == state_.round.applied() + 1);
+  std::map<Rank, PackedMoves> all;
   std::vector<kernels::CopyWords> bitmaps;
   std::vector<TableShard::ShardIds> sent, left;
-  for (auto const& [reader, marked] : leaving_.of) {
+  for (auto const& [reader, marked] : leaving.of) {
     auto const& parts = state_.reader_batches.at({reader, clock}).moves;
-    std::size_t const first_count = leaving_.first.at(reader);
-    GPUPS_ASSERT(marked.size() == parts.size() && first_count + parts.size() <= leaving_.count.size());
-    auto& packed = packed_[reader];
+    std::size_t const first_count = leaving.first.at(reader);
+    GPUPS_ASSERT(marked.size() == parts.size() && first_count + parts.size() <= leaving.count.size());
+    auto& packed = all[reader];
     std::vector<MovedBody::RowsOfPart> rows;
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      GPUPS_ASSERT(leaving_.count[first_count + p] <= parts[p].ids.size());
-      packed.sent.push_back(leaving_.count[first_count + p]);
+      GPUPS_ASSERT(leaving.count[first_count + p] <= parts[p].ids.size());
+      packed.sent.push_back(leaving.count[first_count + p]);
       rows.push_back({&state_.table(parts[p].table).options(), parts[p].ids.size(), packed.sent[p]});
     }
     MovedBody const body(rows);
@@ -95,21 +96,15 @@ void MoveExchange::pack(Clock clock) {
       sent.push_back({shard, marked[p].listed.slice(0, places.sent), columns(parts[p].table, places, bytes)});
     }
   }
-  if (left.empty()) return;
+  if (left.empty()) return all;
   kernels::copy_words(state_.stream, bitmaps);
   TableShard::read_columns(state_.stream, sent);
   TableShard::make_replicas(state_.stream, left, clock - 1);
+  return all;
 }
 
-void MoveExchange::fill_in(Rank reader, RefreshPhase& message) const {
-  auto const packed = packed_.find(reader);
-  if (packed != packed_.end()) message.moved_sent = packed->second.sent;
-}
-
-void MoveExchange::send(Rank reader, Clock clock) {
-  auto const packed = packed_.extract(reader);
-  if (packed.empty()) return;
-  auto const& bytes = packed.mapped().bytes;
+void MoveExchange::send(Rank reader, Clock clock, PackedMoves const& packed) {
+  auto const& bytes = packed.bytes;
   state_.messenger.send_data(state_.stream, reader, tag_of_moved_rows(clock), bytes->data(), bytes->size(),
                              &Traffic::moves, bytes);
 }
@@ -138,43 +133,43 @@ void MoveExchange::receive(Rank from, PendingBatch& pending, std::vector<std::ui
                                 allocate, std::move(then));
 }
 
-void MoveExchange::find_arrived(PendingBatch const& pending, kernels::HostReads& reads) {
+void MoveExchange::find_arrived(PendingBatch const& pending, MarkedLists& found, kernels::HostReads& reads) const {
   auto& stream = state_.stream;
-  arrived_ = {};
+  found = {};
   std::size_t words = 0, count = 0;
   for (auto const& arrived : pending.arrived) {
-    GPUPS_ASSERT(!arrived_.first.contains(arrived->from));  // an owner passes the rows of a batch in one message
+    GPUPS_ASSERT(!found.first.contains(arrived->from));  // an owner passes the rows of a batch in one message
     GPUPS_ASSERT(arrived->bytes.size() == arrived->body.bytes());
-    arrived_.first[arrived->from] = count;
+    found.first[arrived->from] = count;
     count += 2 * arrived->body.parts().size();
     for (auto const& places : arrived->body.parts()) words += 2 * places.rows;
   }
   if (count == 0) return;
-  arrived_.words = Array<std::uint32_t>(stream.device(), words);
-  arrived_.counts = Array<std::uint32_t>(stream.device(), count);
+  found.words = Array<std::uint32_t>(stream.device(), words);
+  found.counts = Array<std::uint32_t>(stream.device(), count);
   std::vector<kernels::ListMarked> listed;
   std::size_t at = 0;
   for (auto const& arrived : pending.arrived) {
     for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
       auto const& places = arrived->body.parts()[p];
-      auto const words_of = [&](std::size_t first) { return arrived_.words.view().slice(first, places.rows); };
+      auto const words_of = [&](std::size_t first) { return found.words.view().slice(first, places.rows); };
       MarkedRows const marked{words_at<std::uint32_t>(arrived->bytes, places.bitmap), words_of(at),
                               words_of(at + places.rows)};
       at += 2 * places.rows;
-      arrived_.of[arrived->from].push_back(marked);
+      found.of[arrived->from].push_back(marked);
       auto const positions = pending.batch->parts[p].arriving.of(arrived->from);
       listed.push_back({.bitmap = marked.bitmap, .n = places.rows, .from = positions, .taken = marked.listed});
       listed.push_back(
           {.bitmap = marked.bitmap, .n = places.rows, .from = positions, .taken = marked.others, .marked = false});
     }
   }
-  kernels::list_marked(stream, listed, arrived_.counts);
-  reads.add<std::uint32_t>(arrived_.counts.view(), arrived_.count);
+  kernels::list_marked(stream, listed, found.counts);
+  reads.add<std::uint32_t>(found.counts.view(), found.count);
 }
 
-void MoveExchange::write(PendingBatch& pending) {
+void MoveExchange::write(PendingBatch& pending, MarkedLists const& found) {
   GPUPS_ASSERT(pending.placed);  // the rows are replicas, with numbers
-  GPUPS_ASSERT(arrived_.count.size() == arrived_.counts.size() && arrived_.first.size() == pending.arrived.size());
+  GPUPS_ASSERT(found.count.size() == found.counts.size() && found.first.size() == pending.arrived.size());
   auto& stream = state_.stream;
   std::deque<Array<std::uint32_t>> memory;
   std::vector<kernels::GatherElements<std::uint32_t>> gathers;
@@ -191,10 +186,10 @@ void MoveExchange::write(PendingBatch& pending) {
     for (std::size_t p = 0; p < arrived->body.parts().size(); ++p) {
       auto const& part = pending.batch->parts[p];
       auto const& places = arrived->body.parts()[p];
-      if (arrived_.count[arrived_.first.at(arrived->from) + 2 * p] != places.sent) {
+      if (found.count[found.first.at(arrived->from) + 2 * p] != places.sent) {
         state_.throw_peer_error(arrived->from, "passed a different number of rows than its message says");
       }
-      auto const& marked = arrived_.of.at(arrived->from)[p];
+      auto const& marked = found.of.at(arrived->from)[p];
       add(reset, part, marked.others.slice(0, places.rows - places.sent), {});
       add(written, part, marked.listed.slice(0, places.sent), columns(part.table, places, arrived->bytes.view()));
     }

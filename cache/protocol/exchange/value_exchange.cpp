@@ -14,7 +14,7 @@ namespace gpups::cache {
 
 // Finds the rows of lists that exist. lists: by reader.
 void ValueExchange::find_existing(std::map<Rank, std::vector<ListPart> const*> const& lists, ExistingLists& existing,
-                                  kernels::HostReads& reads) {
+                                  kernels::HostReads& reads) const {
   auto& stream = state_.stream;
   existing = {};
   std::size_t words = 0, count = 0;
@@ -54,13 +54,13 @@ void ValueExchange::find_existing(std::map<Rank, std::vector<ListPart> const*> c
   reads.add<std::uint32_t>(existing.counts.view(), existing.count);
 }
 
-void ValueExchange::find_existing(Clock clock, kernels::HostReads& reads) {
+void ValueExchange::find_existing(Clock clock, ExistingLists& existing, kernels::HostReads& reads) const {
   GPUPS_ASSERT(clock == state_.round.applied() + 1);
   std::map<Rank, std::vector<ListPart> const*> lists;
-  for (auto& [id, batch] : state_.reader_batches) {
+  for (auto const& [id, batch] : state_.reader_batches) {
     if (id.second == clock && !batch.is_late && has_rows(batch, kReadRoles)) lists[id.first] = &batch.reads;
   }
-  find_existing(lists, existing_, reads);
+  find_existing(lists, existing, reads);
 }
 
 // Packs the values of all parts, except for those that `gathers` copy.
@@ -118,28 +118,20 @@ ValueExchange::PackedValues ValueExchange::wait_pack_parts(ReaderBatchId const& 
   return packed;
 }
 
-void ValueExchange::wait_pack(Clock clock) {
-  GPUPS_ASSERT(packed_.empty());  // the refresh phase before has sent all of it
+std::map<Rank, ValueExchange::PackedValues> ValueExchange::wait_pack(Clock clock, ExistingLists const& existing) {
+  std::map<Rank, PackedValues> packed;
   std::vector<kernels::GatherNumbers> gathers;
-  for (auto const& [reader, rows] : existing_.of) {
+  for (auto const& [reader, rows] : existing.of) {
     ReaderBatchId const to{reader, clock};
-    packed_[reader] = wait_pack_parts(to, state_.reader_batches.at(to).reads, existing_, gathers);
+    packed[reader] = wait_pack_parts(to, state_.reader_batches.at(to).reads, existing, gathers);
   }
   kernels::gather_numbers(state_.stream, gathers);
+  return packed;
 }
 
-void ValueExchange::fill_in(Rank reader, RefreshPhase& message) const {
-  auto const packed = packed_.find(reader);
-  if (packed == packed_.end()) return;
-  message.parts = packed->second.parts;
-  message.sent = packed->second.sent;
-}
-
-void ValueExchange::send(Rank reader, Clock clock) {
-  auto const packed = packed_.extract(reader);
-  if (packed.empty()) return;
+void ValueExchange::send(Rank reader, Clock clock, PackedValues const& packed) {
   auto const step = static_cast<std::uint64_t>(number(clock));
-  send_packed(reader, packed.mapped(), tag(Section::kValues, step, 0), &Traffic::refreshes);
+  send_packed(reader, packed, tag(Section::kValues, step, 0), &Traffic::refreshes);
 }
 
 void ValueExchange::send_packed(Rank to, PackedValues const& packed, std::uint64_t tag, TrafficKind kind) {

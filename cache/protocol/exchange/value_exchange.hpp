@@ -26,15 +26,32 @@ class ValueExchange {
   // residuals: says when all changed values are sent, ignoring the filter. Both references must outlive this object.
   ValueExchange(RoundState& state, ResidualExchange const& residuals) : state_(state), residuals_(residuals) {}
 
-  // Finds the rows that exist among those that other ranks read at a clock, for wait_pack(). Queued on the stream.
-  // reads: the host reads the results with these.
-  void find_existing(Clock clock, kernels::HostReads& reads);
-  // Packs the values of these rows, of all readers together. REQUIRES: the reads are done.
-  void wait_pack(Clock clock);
-  // Sets the numbers of rows that are packed for a rank, in the header of the refresh phase.
-  void fill_in(Rank reader, RefreshPhase& message) const;
-  // Sends what is packed for a rank, if anything is. clock: of the step that reads it.
-  void send(Rank reader, Clock clock);
+  // The rows of a list that exist: for each part a bitmap and their numbers. Empty for parts with refresh compression.
+  struct ExistingRows {
+    std::vector<View<std::uint32_t>> bitmaps, ids;
+    std::size_t first = 0;  // of the counts of its parts
+  };
+  // The existing rows of several lists.
+  struct ExistingLists {
+    Array<std::uint32_t> words, counts;
+    std::vector<std::uint32_t> count;  // read from `counts`: a number for each part of each list
+    std::map<Rank, ExistingRows> of;   // by reader
+  };
+  // The values of all parts for one reader.
+  struct PackedValues {
+    std::vector<std::uint64_t> sent;  // rows of each part; empty: all rows
+    std::size_t parts = 0;
+    std::size_t plain = 0;  // bytes without compression
+    std::shared_ptr<Array<std::uint8_t>> bytes;
+  };
+
+  // Finds the rows that exist among those that other ranks read at a clock. Queued on the stream. reads: the host reads
+  // the results with these.
+  void find_existing(Clock clock, ExistingLists& existing, kernels::HostReads& reads) const;
+  // Packs the values of these rows, by reader. REQUIRES: the reads are done.
+  std::map<Rank, PackedValues> wait_pack(Clock clock, ExistingLists const& existing);
+  // Sends them, after the header of the refresh phase. clock: of the step that reads them.
+  void send(Rank reader, Clock clock, PackedValues const& packed);
   // Answers a late fetch: sends the values of rows. reply: the header, in which this function sets the numbers of rows.
   void wait_send_late(ReaderBatchId const& to, std::vector<ListPart> const& parts, LateFetchReply reply);
 
@@ -60,26 +77,8 @@ class ValueExchange {
  private:
   using Mirrors = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowMirror>>;
 
-  // The rows of a list that exist: for each part a bitmap and their numbers. Empty for parts with refresh compression.
-  struct ExistingRows {
-    std::vector<View<std::uint32_t>> bitmaps, ids;
-    std::size_t first = 0;  // of the counts of its parts
-  };
-  // The existing rows of several lists.
-  struct ExistingLists {
-    Array<std::uint32_t> words, counts;
-    std::vector<std::uint32_t> count;  // read from `counts`: a number for each part of each list
-    std::map<Rank, ExistingRows> of;   // by reader
-  };
   void find_existing(std::map<Rank, std::vector<ListPart> const*> const& lists, ExistingLists& existing,
-                     kernels::HostReads& reads);
-  // The values of all parts for one reader.
-  struct PackedValues {
-    std::vector<std::uint64_t> sent;  // rows of each part; empty: all rows
-    std::size_t parts = 0;
-    std::size_t plain = 0;  // bytes without compression
-    std::shared_ptr<Array<std::uint8_t>> bytes;
-  };
+                     kernels::HostReads& reads) const;
   PackedValues wait_pack_parts(ReaderBatchId const& to, std::vector<ListPart> const& parts,
                                ExistingLists const& existing, std::vector<kernels::GatherNumbers>& gathers);
   void send_packed(Rank to, PackedValues const& packed, std::uint64_t tag, TrafficKind kind);
@@ -94,8 +93,6 @@ class ValueExchange {
 
   RoundState& state_;
   ResidualExchange const& residuals_;
-  ExistingLists existing_;                   // of the next step
-  std::map<Rank, PackedValues> packed_;      // by reader: for the refresh phase
   Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
 };
 
