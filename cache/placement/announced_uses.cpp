@@ -84,14 +84,14 @@ void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, ke
   kernels::list_used_keys(stream, {runs, uses.keys, uses.distinct, uses.heads, uses.counts_there});
   reads.add<std::uint32_t>(uses.counts_there.view(), uses.counts);
   if (with_users) {
-    take_in_steps(stream, tables, step, reads);
+    extend_window(stream, tables, step, reads);
   } else {
     window_.reset();
   }
 }
 
 // Takes in the uses of the window's steps that are new: those of one step, if all ranks announce as far ahead.
-void AnnouncedUses::take_in_steps(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
+void AnnouncedUses::extend_window(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
   if (!window_) {
     window_.emplace(UserWindow{.step = step, .first = std::vector<std::uint32_t>(tables)});
     window_->counts.resize(tables);

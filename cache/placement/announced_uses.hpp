@@ -100,7 +100,7 @@ class AnnouncedUses {
     std::uint32_t steps_from(Clock next) const { return kernels::window_bits(next, step + kernels::kPolicyWindow); }
     kernels::WindowUsers columns() const { return {keys, users, counts_there}; }
   };
-  void take_in_steps(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
+  void extend_window(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
   void merge(Stream& stream, StepUses const& uses, Clock step, std::uint32_t kept);
 
   std::map<Clock, StepUses> steps_;

@@ -112,13 +112,13 @@ std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
 }
 
 // Returns the bytes that a home takes for the keys of batches that ranks have announced to it: the keys of each batch
-// as they were received and, for the steps that the policy sees, sorted uses, and their users while a step is planned.
+// as they were received and, for the steps that the policy sees, sorted uses, and at most as many users of rows.
 std::uint64_t announced_bytes(std::span<BatchPart const> parts, StepSizes const& step) {
-  constexpr std::uint64_t kStepsSeen = 16, kSorted = 22, kPlanned = 20;  // see cache/placement/announced_uses.hpp
+  constexpr std::uint64_t kStepsSeen = 16, kSorted = 22, kUsers = 40;  // see cache/placement/announced_uses.hpp
   std::uint64_t bytes = 0;
   for (BatchPart const& part : parts) {
     std::uint64_t const uses = part.rows * std::min<std::uint64_t>(step.prepared, kStepsSeen);
-    bytes += part.rows * step.prepared * sizeof(Key) + uses * (kSorted + kPlanned);
+    bytes += part.rows * step.prepared * sizeof(Key) + uses * (kSorted + kUsers);
   }
   return bytes;
 }
@@ -154,10 +154,7 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
   plan.push_back({"search for a batch's distinct keys", finding, by_batch});
   plan.push_back({"rows of a step", pulled, by_batch});
   if (step.rows_move) {
-    plan.push_back({.what = "announced uses of rows that may move",
-                    .bytes = announced_bytes(parts, step),
-                    .settings = "train.lookahead",
-                    .on_host = true});
+    plan.push_back({"announced uses of rows that may move", announced_bytes(parts, step), "train.lookahead"});
   }
   if (replicas > 0) plan.push_back({"replicas of other ranks' rows, for a few steps", replicas, by_batch});
   if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});

@@ -81,12 +81,12 @@ TEST(MemoryPlan, CountsAnnouncedUsesIfRowsMove) {
   };
   EXPECT_EQ(announced_bytes({}), 0U);
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive"}, 1), 0U);
-  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 22 + 20));
+  EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}), 16U * 1000 * (8 + 22 + 40));
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=19"}),
-            20U * 1000 * 8 + 16U * 1000 * (22 + 20));
+            20U * 1000 * 8 + 16U * 1000 * (22 + 40));
   TableOptions const compressed{.dim = 16, .gradient_compression = {.codec = RowCodec::kHalf}};
   EXPECT_EQ(announced_bytes({"placement.policy=adaptive", "train.lookahead=15"}, 2, compressed),
-            16U * 1000 * (8 + 22 + 20));
+            16U * 1000 * (8 + 22 + 40));
 }
 
 // Replicas that the table keeps anyway are part of its own memory.
