@@ -13,8 +13,8 @@ struct IndexedKey {
   std::uint32_t index;
 };
 
-// Sorts by value, stably. Large lists are sorted in linear time, by a radix sort; lists that are ascending already are
-// only read. spare: memory for it, of any size; it may be exchanged with `indexed`.
+// Sorts by value, stably. Large lists are sorted in linear time, by a radix sort; lists of few ascending pieces are
+// merged, and ascending ones only read. spare: memory for it, of any size; it may be exchanged with `indexed`.
 void sort_by_value(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& spare);
 inline void sort_by_value(std::vector<IndexedKey>& indexed) {
   std::vector<IndexedKey> spare;

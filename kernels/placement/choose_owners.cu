@@ -48,8 +48,8 @@ GPUPS_FN inline int uses(std::uint32_t steps, int step) { return static_cast<int
 GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUser other, std::uint32_t steps) {
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
-  for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
-    if (uses(steps, step) == 0) continue;
+  for (int step = 0; steps != 0; steps ^= std::uint32_t{1} << step) {
+    step = std::bit_width(steps) - 1;
     more = std::clamp(more, -bytes.move, bytes.move) + (uses(other.steps, step) - uses(owner.steps, step)) * use;
   }
   return more > bytes.move ? other.rank : owner.rank;
@@ -77,13 +77,13 @@ GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row)
   }
   if (!may_move) return row.owner;
   // A later step in which all candidates use the row costs the same with each.
-  std::uint32_t const steps = (any & ~(all & owner.steps)) | 1;
+  std::uint32_t steps = (any & ~(all & owner.steps)) | 1;
   if (others == 1) return cheaper_of_two(bytes, owner, row.users[other], steps);
 
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t owner_sent = 0;
-  for (int step = std::bit_width(steps) - 1; step >= 0; --step) {
-    if (uses(steps, step) == 0) continue;
+  for (int step = 0; steps != 0; steps ^= std::uint32_t{1} << step) {
+    step = std::bit_width(steps) - 1;
     std::int64_t least = owner_sent;
     int users = uses(owner.steps, step);
     for (std::uint32_t u = 0; u < row.count; ++u) {

@@ -113,5 +113,25 @@ TEST(IndexedKeys, SortMatchesStableSort) {
   }
 }
 
+// Few pieces are merged, many are sorted.
+TEST(IndexedKeys, AscendingPiecesMatchStableSort) {
+  Random random(4);
+  auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
+  for (std::size_t pieces = 1; pieces <= 12; ++pieces) {
+    std::vector<IndexedKey> places;
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      std::vector<IndexedKey> ascending(piece % 3 == 2 ? 1 : 200 + random() % 900);
+      for (auto& place : ascending) place.value = random() % 3000;
+      std::sort(ascending.begin(), ascending.end(), less);
+      places.insert(places.end(), ascending.begin(), ascending.end());
+    }
+    for (std::uint32_t i = 0; i < places.size(); ++i) places[i].index = i;
+    auto want = places;
+    std::stable_sort(want.begin(), want.end(), less);
+    sort_by_value(places);
+    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(places[i].index, want[i].index) << pieces;
+  }
+}
+
 }  // namespace
 }  // namespace gpups::kernels::sort_keys_test
