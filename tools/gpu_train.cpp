@@ -144,7 +144,7 @@ void run_predict(tools::CommandLine const& line) {
 
 void run_export(tools::CommandLine const& line) {
   require_one_process(line);
-  trainer::export_run(line.run_folder, line.overrides, line.out, trainer::model_format(line.format));
+  print_notices(trainer::export_run(line.run_folder, line.overrides, line.out, trainer::model_format(line.format)));
 }
 
 void run_report(tools::CommandLine const& line) {

@@ -96,6 +96,19 @@ class Words(ExportPrograms):
                                           'min_count = 1\n[train]\nepochs = 2\n')
         self.assertGreaterEqual(float(self.run_documented("words.md", "words.py", out, "questions.txt")), 0)
 
+    def test_words_without_vectors_are_left_out(self):
+        self.write("text.txt", (" ".join([*(f"w{(i * 7 + j) % 30}" for j in range(20)), f"once{i}"])
+                                for i in range(300)))
+        self.write("questions.txt", ["w1 w2 w3 w4", "once1 once2 once3 once4"])
+        out = self.export("held-out", '[data]\nreader = "text"\ntrain = "text.txt"\ntest_share = 0.3\n[model]\n'
+                                      'dim = 16\nmin_count = 1\nsubsample = 1\n[train]\nepochs = 2\n')
+        names = [line.split("\t")[1] for line in (self.folder / out / "words.tsv").read_text().splitlines()]
+        self.assertLess(len(names), 300)
+        self.call(PROGRAM, "export", "held-out", "vectors", "--format", "word2vec")
+        vectors = (self.folder / "vectors" / "vectors.txt").read_text().splitlines()
+        self.assertEqual([line.split()[0] for line in vectors[1:]], names)
+        self.assertGreaterEqual(float(self.run_documented("words.md", "words.py", out, "questions.txt")), 0)
+
 
 class Nodes(ExportPrograms):
     def test_finds_the_neighbours_of_nearest(self):
@@ -110,6 +123,18 @@ class Nodes(ExportPrograms):
         self.assertEqual({name for _, name in found[:8]}, {name for _, name in wanted})
         for (one, _), (other, _) in zip(found, wanted):  # three digits, of which the last may be rounded
             self.assertLess(abs(float(one) - float(other)), 0.0015)
+
+    def test_nodes_without_vectors_are_left_out(self):
+        self.write("edges.txt", [*(f"n{i} n{(i + step) % 30}" for i in range(30) for step in (1, 2)),
+                                 *(f"n0 leaf{i}" for i in range(20))])
+        out = self.export("leaves", '[data]\nreader = "edges"\ntrain = "edges.txt"\ntest_share = 0.4\n[model]\n'
+                                    'dim = 8\nwalks = 4\nwalk_length = 10\n[train]\nepochs = 3\nbatch_size = 16\n')
+        names = {line.split("\t")[1] for line in (self.folder / out / "nodes.tsv").read_text().splitlines()}
+        self.assertLess(len(names), 49)
+        near = self.call(PROGRAM, "nearest", "leaves", "n5", "--count", 100).split()
+        self.assertEqual({name for name in near if not name.replace(".", "").replace("-", "").isdigit()}, names)
+        found = self.run_documented("nodes.md", "nodes.py", out, "n5").split()[1::2]
+        self.assertEqual({*found, "n5"}, names)
 
 
 class Ratings(ExportPrograms):

@@ -73,9 +73,11 @@ class TaskKind {
   // Returns the number of steps with fewer of which a model of this configuration hardly learns.
   virtual std::int64_t least_steps(Config const&) const { return 100; }
 
-  // Writes what other programs need to use a trained model to `folder`, which must not exist, or be empty. Returns
-  // false if the kind has no such format. Throws Error if the folder cannot be written.
-  virtual bool export_model(SavedModel const&, std::filesystem::path const& /*folder*/, ModelFormat) const {
+  // Writes what other programs need to use a trained model to `folder`, which must not exist, or be empty. Adds
+  // sentences about names that training has not seen to `notices`. Returns false if the kind has no such format. Throws
+  // Error if the folder cannot be written.
+  virtual bool export_model(SavedModel const&, std::filesystem::path const& /*folder*/, ModelFormat,
+                            std::vector<std::string>& /*notices*/) const {
     return false;
   }
   // Calls `take` with a prediction for each sample of `file`, in order and some at a time. Adds sentences about the

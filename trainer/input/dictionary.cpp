@@ -67,17 +67,17 @@ void Dictionary::grow() {
 namespace {
 
 // Throws Error for a name that is not among the trained ones.
-[[noreturn]] void throw_unknown(Dictionary const& names, std::size_t trained, QueriedName const& query,
-                                std::size_t queries) {
+[[noreturn]] void throw_unknown(Dictionary const& names, std::vector<bool> const& trained, QueriedName const& query,
+                                std::size_t queries, std::string_view why) {
   std::string const where = query.position.empty() ? "" : query.position + ": ";
   std::string const others = queries == 1 ? "" : fmt::format(", nor any of the other {}", queries - 1);
   GPUPS_REQUIRE(!names.find(query.name),
-                "{}the {} '{}' is not in the training data{} (its row has not been trained, so it means nothing): give "
-                "another name",
-                where, names.kind(), query.name, others);
+                "{}the {} '{}' {}{} (its row has not been trained, so it means nothing): give another name", where,
+                names.kind(), query.name, why, others);
   std::optional<std::string> close;
   std::size_t least = 0;
-  for (std::uint32_t n = 0; n < trained; ++n) {
+  for (std::uint32_t n = 0; n < names.size(); ++n) {
+    if (!trained[n]) continue;
     std::size_t const distance = edit_distance(query.name, names.name(n));
     if ((!close || distance < least) && is_close(query.name, names.name(n))) close = names.name(n), least = distance;
   }
@@ -90,19 +90,27 @@ namespace {
 
 std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t trained,
                                         std::vector<QueriedName> const& queries, std::vector<std::string>& notices) {
+  std::vector<bool> are(names.size());
+  std::fill_n(are.begin(), std::min(trained, are.size()), true);
+  return find_trained(names, are, queries, notices, "is not in the training data");
+}
+
+std::vector<std::uint32_t> find_trained(Dictionary const& names, std::vector<bool> const& trained,
+                                        std::vector<QueriedName> const& queries, std::vector<std::string>& notices,
+                                        std::string_view why) {
   constexpr std::size_t kListed = 3;
   std::vector<std::uint32_t> numbers;
   std::vector<QueriedName const*> unknown;
   for (QueriedName const& query : queries) {
     auto const found = names.find(query.name);
-    if (found && *found < trained) {
+    if (found && trained[*found]) {
       numbers.push_back(*found);
     } else {
       unknown.push_back(&query);
     }
   }
   if (unknown.empty()) return numbers;
-  if (numbers.empty()) throw_unknown(names, trained, *unknown.front(), queries.size());
+  if (numbers.empty()) throw_unknown(names, trained, *unknown.front(), queries.size(), why);
   std::string listed;
   for (std::size_t i = 0; i < std::min(kListed, unknown.size()); ++i) {
     listed += fmt::format("{}{}{}'{}'", i == 0 ? "" : ", ", unknown[i]->position,

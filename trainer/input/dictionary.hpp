@@ -61,8 +61,13 @@ struct QueriedName {
   std::string position{};  // "users.txt:7", or empty if it is an argument
 };
 
-// Returns the numbers of those names that are among the first `trained` ones, in order. Adds a notice of the others.
-// Throws Error if there are no such names; the error suggests a similar name.
+// Returns the numbers of those names that training has seen, in order. Adds a notice of the others. Throws Error if
+// there are no such names; the error suggests a similar name. trained: by number. why: what is wrong with others of the
+// dictionary, for the error.
+std::vector<std::uint32_t> find_trained(Dictionary const& names, std::vector<bool> const& trained,
+                                        std::vector<QueriedName> const& queries, std::vector<std::string>& notices,
+                                        std::string_view why);
+// The same, if training has seen the first `trained` names.
 std::vector<std::uint32_t> find_trained(Dictionary const& names, std::size_t trained,
                                         std::vector<QueriedName> const& queries, std::vector<std::string>& notices);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -66,13 +67,25 @@ std::string nearest_in_run(SavedRun const& run, std::vector<QueriedName> const& 
                 "knowledge graph, a text, a network or interactions",
                 run.folder.string());
   Dictionary const& entities = *named.names;
-  std::size_t const seen = named.seen;
-  std::vector<std::uint32_t> const queries = find_trained(entities, seen, names, notices);
+  std::vector<std::string> later;  // said below
+  find_trained(entities, named.seen, names, later);
 
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint);
   Stream stream = session.store.make_stream();
-  std::vector<Key> const keys(entities.keys().begin(), entities.keys().begin() + static_cast<std::ptrdiff_t>(seen));
+  std::vector<bool> const have = wait_have_rows(stream, session.store, TableId{0}, entities.keys());
+  std::vector<Key> keys;
+  std::vector<bool> trained(entities.size());
+  std::vector<std::uint32_t> numbers, place_of(entities.size());  // of the rows, and back
+  for (std::uint32_t n = 0; n < named.seen; ++n) {
+    trained[n] = have[n];
+    if (!have[n]) continue;
+    place_of[n] = static_cast<std::uint32_t>(numbers.size());
+    numbers.push_back(n);
+    keys.push_back(entities.keys()[n]);
+  }
+  std::vector<std::uint32_t> const queries =
+      find_trained(entities, trained, names, notices, "was not used in training");
   Matrix<float> const rows = read_rows(stream, session.store, TableId{0}, keys);
   std::vector<float> host = to_host(stream, rows.view().flat());
   MatrixView<float const> const on_host(host.data(), rows.rows(), rows.columns(), rows.stride());
@@ -80,8 +93,8 @@ std::string nearest_in_run(SavedRun const& run, std::vector<QueriedName> const& 
   std::string text;
   for (std::uint32_t const query : queries) {
     text += fmt::format("{}\n", entities.name(query));
-    for (Neighbour const& n : nearest(on_host, query, count)) {
-      text += fmt::format("  {:.3f}  {}\n", n.cosine, entities.name(n.entity));
+    for (Neighbour const& n : nearest(on_host, place_of[query], count)) {
+      text += fmt::format("  {:.3f}  {}\n", n.cosine, entities.name(numbers[n.entity]));
     }
   }
   return text;
@@ -101,10 +114,11 @@ ModelFormat model_format(std::string_view name) {
       fmt::format("--format is '{}' (it is not a format of export): {}", name, suggestion(name, names, "use one of")));
 }
 
-void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
-                std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds) {
+std::vector<std::string> export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                                    std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds) {
   SavedModel const model = open_model(run, overrides, kinds);
-  if (model.saved.config.task.kind->export_model(model, folder, format)) return;
+  std::vector<std::string> notices;
+  if (model.saved.config.task.kind->export_model(model, folder, format, notices)) return notices;
   GPUPS_REQUIRE(
       !is_word2vec(format),
       "{} has no vectors of words, nodes or items (the formats of word2vec have nothing else): use --format npy",

@@ -40,8 +40,8 @@ SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverri
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);
 
 // Returns text: for each name, a line with the name and a line for each of its `count` nearest neighbours. Names
-// that training has not seen are left out, and a notice says so. Throws Error if the run has no entities, or training
-// has seen none of the names.
+// that training has not seen, or that have no rows, are no neighbours and are left out, and a notice says so. Throws
+// Error if the run has no entities, or training has seen none of the names.
 std::string nearest_in_run(SavedRun const& run, std::vector<QueriedName> const& names, std::size_t count,
                            std::vector<std::string>& notices);
 
@@ -51,9 +51,11 @@ ModelFormat model_format(std::string_view name);
 // Writes the rows of a run's checkpoint to `folder`/rows, and the other files that a program needs to use them (see
 // TaskKind::export_model() and the document of the kind of task). The formats of word2vec have one file instead,
 // vectors.txt or vectors.bin. run: folder of the run. folder: must not exist, or be empty. Throws Error if the run has
-// no valid checkpoint, the model has no vectors for word2vec, or the folder cannot be written.
-void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
-                std::filesystem::path const& folder, ModelFormat format, TaskKinds kinds = task_kinds());
+// no valid checkpoint, the model has no vectors for word2vec, or the folder cannot be written. Returns sentences about
+// names that training has not seen, which are left out of vectors.
+std::vector<std::string> export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
+                                    std::filesystem::path const& folder, ModelFormat format,
+                                    TaskKinds kinds = task_kinds());
 
 // Calls `take` with a number for each sample of `file`, in order and some at a time; see TaskKind::predict(). Adds
 // notices about the file to `notices`. Throws Error if the run has no checkpoint or its model does not predict, and for

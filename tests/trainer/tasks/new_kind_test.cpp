@@ -48,7 +48,10 @@ class NewKind : public testing::Test {
   }
 
   struct SilentKind : TargetKind {
-    bool export_model(SavedModel const&, std::filesystem::path const&, ModelFormat) const override { return false; }
+    bool export_model(SavedModel const&, std::filesystem::path const&, ModelFormat,
+                      std::vector<std::string>&) const override {
+      return false;
+    }
   };
   test::TemporaryFolder folder_;
   TargetKind kind_;

@@ -94,9 +94,10 @@ struct TargetKind : TaskKind {
                 .fixed_on_resume()};
   }
   std::unique_ptr<Data const> read(Config const&) const override { return std::make_unique<TargetData>(); }
-  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
+  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format,
+                    std::vector<std::string>& notices) const override {
     TargetData const data;
-    export_named_vectors(model, data, data.names, nullptr, folder, format);
+    export_named_vectors(model, data, data.names, nullptr, folder, format, notices);
     return true;
   }
 };

@@ -250,7 +250,8 @@ class ClickKind : public TaskKind {
     return shape;
   }
 
-  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
+  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format,
+                    std::vector<std::string>&) const override {
     if (is_word2vec(format)) return false;
     SavedClicks(model).write(folder, array_format(format));
     return true;

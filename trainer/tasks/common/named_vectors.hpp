@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "gpups/array.hpp"
 #include "trainer/input/dictionary.hpp"
@@ -18,9 +20,11 @@ void write_word2vec(std::filesystem::path const& path, Dictionary const& names, 
                     bool binary);
 
 // Writes the rows of all tables and the names of their keys, in a file such as words.tsv; or, with a format of
-// word2vec, vectors.txt or vectors.bin with the names and rows of table 0. names: of table 0. other_names: of table 1;
-// null: its keys have the same names. Throws Error for names that a format cannot hold.
+// word2vec, vectors.txt or vectors.bin with the names and rows of table 0. Leaves out names that have no row, since no
+// batch of the training has used them, and adds a notice of them. names: of table 0. other_names: of table 1; null: its
+// keys have the same names. Throws Error for names that a format cannot hold.
 void export_named_vectors(SavedModel const& model, Data const& data, Dictionary const& names,
-                          Dictionary const* other_names, std::filesystem::path const& folder, ModelFormat format);
+                          Dictionary const* other_names, std::filesystem::path const& folder, ModelFormat format,
+                          std::vector<std::string>& notices);
 
 }  // namespace gpups::trainer

@@ -20,6 +20,22 @@ Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector
   return rows;
 }
 
+std::vector<bool> wait_have_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys) {
+  Array<Key> const on_device = to_device(stream, keys);
+  std::size_t const at_once = std::min(kKeysAtOnce, keys.size());
+  Matrix<float> rows(stream.device(), at_once, store.table(table).dim);
+  Array<std::uint8_t> found(stream.device(), at_once);
+  std::vector<bool> have;
+  for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
+    std::size_t const count = std::min(kKeysAtOnce, keys.size() - first);
+    store.lookup(stream, table, View<Key const>(on_device).slice(first, count), rows.view().slice(0, count),
+                 found.view().slice(0, count));
+    std::vector<std::uint8_t> const some = to_host(stream, View<std::uint8_t const>(found.view().slice(0, count)));
+    have.insert(have.end(), some.begin(), some.end());
+  }
+  return have;
+}
+
 namespace {
 
 double dot(float const* a, float const* b, std::size_t n) {

@@ -18,6 +18,10 @@ inline constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;
 // at a time. Blocks. Not collective, but every rank must keep its store until all ranks have read their rows.
 Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys);
 
+// Returns whether each key has a row, whichever ranks own them: a batch of the training has used it. Blocks, and is
+// like read_rows() otherwise.
+std::vector<bool> wait_have_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys);
+
 // An entity and its similarity.
 struct Neighbour {
   std::uint32_t entity;

@@ -184,6 +184,17 @@ void create_unseen(Store& store, TableId table, std::vector<Key> const& all, std
   store.assign(stream, table, to_device(stream, keys), rows);
 }
 
+// Adds a notice of the names in an export that training has not seen.
+void say_unseen(Dataset const& data, std::vector<std::string>& notices) {
+  std::size_t const entities = data.entities.size() - data.seen_entities;
+  std::size_t const relations = data.relations.size() - data.seen_relations;
+  if (entities + relations == 0) return;
+  notices.push_back(fmt::format(
+      "{} and {} are in held-out triples only, and have rows that rank these: entities were trained as negatives only, "
+      "and relations have their initial rows",
+      with_count(entities, "entity"), with_count(relations, "relation")));
+}
+
 class GraphKind : public TaskKind {
  public:
   std::vector<std::string> readers() const override { return reader_names(); }
@@ -214,8 +225,9 @@ class GraphKind : public TaskKind {
   }
 
   // Writes the rows of both tables and the name of each key, in entities.tsv, relations.tsv and inverse_relations.tsv.
-  // Names that training has not seen have rows too.
-  bool export_model(SavedModel const& model, fs::path const& folder, ModelFormat format) const override {
+  // Names that training has not seen have rows too: held-out triples have them, and entities are candidates.
+  bool export_model(SavedModel const& model, fs::path const& folder, ModelFormat format,
+                    std::vector<std::string>& notices) const override {
     if (is_word2vec(format)) return false;
     Config const& config = model.saved.config;
     auto const read = read_graph(config);
@@ -224,6 +236,7 @@ class GraphKind : public TaskKind {
     Store& store = restored.store();
     create_unseen(store, TableId{0}, data.entities.keys(), data.seen_entities);
     create_unseen(store, TableId{1}, data.relations.keys(), data.seen_relations);
+    say_unseen(data, notices);
     bool const reciprocal = config.settings<GraphSettings>().reciprocal;
     std::vector<Key> const inverses = inverse_keys(data.relations, reciprocal ? data.relations.size() : 0);
     if (reciprocal) create_unseen(store, TableId{1}, inverses, data.seen_relations);

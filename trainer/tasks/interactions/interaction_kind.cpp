@@ -131,9 +131,10 @@ class InteractionKind : public TaskKind {
   // A step of least squares finds the best rows at once.
   std::int64_t least_steps(Config const& config) const override { return config.model.name == "ials" ? 0 : 100; }
 
-  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
+  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format,
+                    std::vector<std::string>& notices) const override {
     auto const data = read_interaction_data(model.saved.config);
-    export_named_vectors(model, *data, data->set().items, &data->set().users, folder, format);
+    export_named_vectors(model, *data, data->set().items, &data->set().users, folder, format, notices);
     return true;
   }
   std::optional<std::string> recommend(SavedModel const& model, std::vector<QueriedName> const& users,

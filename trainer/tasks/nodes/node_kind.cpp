@@ -55,9 +55,10 @@ class NodeKind : public TaskKind {
 
   std::unique_ptr<Data const> read(Config const& config) const override { return read_node_data(config); }
 
-  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
+  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format,
+                    std::vector<std::string>& notices) const override {
     auto const data = read_node_data(model.saved.config);
-    export_named_vectors(model, *data, data->names(), nullptr, folder, format);
+    export_named_vectors(model, *data, data->names(), nullptr, folder, format, notices);
     return true;
   }
 };

@@ -51,7 +51,8 @@ class RatingKind : public TaskKind {
   }
   ModelShape shape(Config const& config) const override { return {.widest_row = factor_dim(config)}; }
 
-  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format) const override {
+  bool export_model(SavedModel const& model, std::filesystem::path const& folder, ModelFormat format,
+                    std::vector<std::string>&) const override {
     if (is_word2vec(format)) return false;
     SavedRatings(model).write(folder, array_format(format));
     return true;

@@ -215,5 +215,28 @@ TEST_F(InteractionsRunTest, ExportsNamesOfItemsAndUsers) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "text/vectors.txt"));
 }
 
+// Items of held-out samples that training has not seen are in no file of vectors.
+TEST_F(InteractionsRunTest, ExportsNoNamesWithoutRows) {
+  folder_.write("test.txt", "u1 i1 new1 new2\nu2 new1\nnobody i3\n");
+  run("run", {"data.valid_share=0", "data.test=test.txt", "train.epochs=2"});
+  auto const text_of = [&](char const* file) {
+    std::ifstream in(folder_.path() / file);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  std::string const left_out = "left out 2 items of 62, which training has not seen: they have no rows";
+  EXPECT_THAT(export_run(folder_.path() / "run", {}, folder_.path() / "text", ModelFormat::kWord2vec),
+              testing::ElementsAre(left_out));
+  EXPECT_THAT(text_of("text/vectors.txt"), AllOf(HasSubstr("60 8\n"), Not(HasSubstr("new"))));
+  EXPECT_THAT(export_run(folder_.path() / "run", {}, folder_.path() / "arrays", ModelFormat::kFlat),
+              testing::ElementsAre(left_out, HasSubstr("left out 1 user of 101")));
+  EXPECT_THAT(text_of("arrays/items.tsv"), Not(HasSubstr("new")));
+  EXPECT_THAT(text_of("arrays/users.tsv"), Not(HasSubstr("nobody")));
+  EXPECT_EQ(exported(folder_.path() / "arrays", "item", 8).size(), 60U);
+  std::vector<std::string> notices;
+  SavedRun const saved = open_run(folder_.path() / "run", {});
+  expect_error([&] { nearest_in_run(saved, {{.name = "new1"}}, 3, notices); }, {"'new1' is not in the training data"});
+  EXPECT_THAT(nearest_in_run(saved, {{.name = "i1"}}, 100, notices), Not(HasSubstr("new")));
+}
+
 }  // namespace
 }  // namespace gpups::trainer::interactions_train_test

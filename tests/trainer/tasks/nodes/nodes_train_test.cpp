@@ -10,6 +10,7 @@
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/run/saved_run.hpp"
+#include "trainer/tasks/nodes/node_data.hpp"
 
 namespace gpups::trainer::nodes_train_test {
 namespace {
@@ -188,6 +189,35 @@ TEST_F(NodesTrainTest, ExportsFilesOfWord2vec) {
     EXPECT_EQ(row, text.at(by_key.at(key)));
   }
   EXPECT_EQ(rows, text.size());
+}
+
+// The edges of some leaves are held out, all of them: no walk reaches these nodes.
+TEST_F(NodesTrainTest, NodesWithoutEdgesForTrainingHaveNoVectors) {
+  std::string text = community_edges();
+  for (int i = 0; i < 40; ++i) text += fmt::format("c0m0 leaf{}\n", i);
+  folder_.write("edges.txt", text);
+  run("run", {"train.epochs=2", "data.test_share=0.3"});
+  auto const notices = export_run(folder_.path() / "run", {}, folder_.path() / "text", ModelFormat::kWord2vec);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_THAT(notices[0], testing::HasSubstr("nodes of 72, which training has not seen: they have no rows"));
+  auto const vectors = read_vectors(folder_.path() / "text/vectors.txt", false);
+  SavedRun const saved = open_run(folder_.path() / "run", {});
+  Network const& network = dynamic_cast<NodeData const&>(*saved.data).network();
+  std::size_t alone = 0;
+  for (std::uint32_t n = 0; n < network.nodes().size(); ++n) {
+    std::string const name(network.nodes().name(n));
+    EXPECT_EQ(vectors.contains(name), !network.neighbours(n).empty()) << name;
+    if (!network.neighbours(n).empty()) continue;
+    std::vector<std::string> said;
+    if (alone++ > 0) continue;
+    expect_error([&] { nearest_in_run(saved, {{.name = name}}, 3, said); },
+                 {name.c_str(), "was not used in training (its row has not been trained"});
+    EXPECT_THAT(nearest_in_run(saved, {{.name = "c0m0"}, {.name = name}}, 100, said),
+                testing::Not(testing::HasSubstr("  " + name + "\n")));
+    EXPECT_THAT(said, testing::ElementsAre(testing::HasSubstr("left out 1 of 2 nodes, not in the training data: ")));
+  }
+  EXPECT_GT(alone, 3U);
+  EXPECT_EQ(vectors.size() + alone, 72U);
 }
 
 // A program that reads a vector file would end such names at the white space.

@@ -3,6 +3,9 @@
 // threads, and can be resumed.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/base/random.hpp"
@@ -223,6 +226,38 @@ TEST_F(WordsTrainTest, ReportsTheDataItRead) {
   EXPECT_THAT(text, testing::HasSubstr("34 distinct words in a text of 6000 words; 0 questions for validation, 15 "));
   EXPECT_THAT(text, testing::HasSubstr("1 step of 4 groups"));
   EXPECT_THAT(text, testing::ContainsRegex("test accuracy [0-9.]+ of 15 questions"));
+}
+
+// Words of held-out text only, and words that are alone in their lines, have no neighbours.
+TEST_F(WordsTrainTest, WordsThatTrainingHasNotUsedHaveNoVectors) {
+  std::string text = "alone\n";
+  for (std::uint64_t i = 0; i < 250; ++i) text += fmt::format("t0w0 t0w{} once{} t0w2 t0w3\n", i % 3, i);
+  folder_.write("text.txt", text);
+  run("run", {"data.valid_share=0.3", "model.min_count=1", "model.subsample=0", "train.epochs=2"});
+  SavedRun const saved = open_run(folder_.path() / "run", {});
+  Corpus const& corpus = dynamic_cast<WordData const&>(*saved.data).corpus();
+  std::vector<bool> used(corpus.words.size());
+  for (std::uint32_t const word : corpus.positions) {
+    if (word != Corpus::kLineEnd) used[word] = true;
+  }
+  used[*corpus.words.find("alone")] = false;
+  auto const count = static_cast<std::size_t>(std::count(used.begin(), used.end(), true));
+  EXPECT_LT(count, 230U);
+  EXPECT_THAT(
+      export_run(folder_.path() / "run", {}, folder_.path() / "out", ModelFormat::kWord2vec),
+      testing::ElementsAre(fmt::format("left out {} words of {}, which training has not seen: they have no rows",
+                                       used.size() - count, used.size())));
+  std::ifstream vectors(folder_.path() / "out" / "vectors.txt");
+  std::size_t rows = 0;
+  vectors >> rows;
+  EXPECT_EQ(rows, count);
+  std::vector<std::string> notices;
+  std::string const near = nearest_in_run(saved, {{.name = "t0w0"}}, 1000, notices);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(near.begin(), near.end(), '\n')), count);  // the word, and all others
+  for (std::uint32_t word = 0; word < used.size(); ++word) {
+    EXPECT_EQ(near.find(fmt::format("  {}\n", corpus.words.name(word))) != near.npos, used[word] && word > 0);
+  }
+  expect_error([&] { nearest_in_run(saved, {{.name = "alone"}}, 3, notices); }, {"'alone' was not used in training"});
 }
 
 }  // namespace
