@@ -7,6 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "trainer/base/stop_signals.hpp"
+#include "trainer/config/fields.hpp"
 #include "trainer/config/task_kind.hpp"
 #include "trainer/saved/saved_model.hpp"
 #include "trainer/step/pipeline.hpp"
@@ -221,6 +222,8 @@ void Training::wait_train() {
 }
 
 void Training::say_if_diverged() {
+  // A model that is solved for, without steps of an optimizer, has losses of its users and of its items in turn.
+  if (!is_used(config_, "optimizer.learning_rate")) return;
   if (first_loss_ <= 0 || !state_.loss || *state_.loss < 2 * first_loss_) return;
   progress_.print(
       fmt::format("the loss is {:.4g}, and was {:.4g} in the first step (the model diverged): lower "

@@ -238,5 +238,26 @@ TEST_F(InteractionsRunTest, ExportsNoNamesWithoutRows) {
   EXPECT_THAT(nearest_in_run(saved, {{.name = "i1"}}, 100, notices), Not(HasSubstr("new")));
 }
 
+// The losses of users and of items are those of two problems, and ials has no learning rate. The first users have an
+// item each, which is easy to fit.
+TEST_F(InteractionsRunTest, IalsDoesNotDiverge) {
+  std::string text;
+  for (int u = 0; u < 16; ++u) text += fmt::format("u{0} own{0}\n", u);
+  for (int v = 0; v < 100; ++v) {
+    for (int k = 0; k < 5; ++k) text += fmt::format("v{} i{}\n", v, (v * v + 7 * k * k * v) % 20);
+  }
+  folder_.write("choices.txt", text);
+  Settings settings{"model.name=ials",     "data.valid_share=0",
+                    "data.test_share=0",   "train.steps=10",
+                    "model.l2=0.0001",     "model.dim=16",
+                    "train.batch_size=16", "run.report_every=1",
+                    "model.init_scale=1",  "model.unobserved_weight=0.0001"};
+  testing::internal::CaptureStderr();
+  run("run", settings);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("diverged")));
+  auto const reports = lines("run", "loss");
+  EXPECT_GT(reports.back().at("loss"), 2 * reports.front().at("loss").get<double>());
+}
+
 }  // namespace
 }  // namespace gpups::trainer::interactions_train_test
