@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 
 namespace gpups::trainer {
 namespace {
@@ -48,6 +49,32 @@ bool may_be_called(std::string_view heading, TableColumn const& column) {
   bool const has_end = end != heading.npos && end > 0 && heading.size() == end + 2;
   return is_called(heading, column) || ends_with_name(heading, column) ||
          (has_end && is_called(heading.substr(0, end), column));
+}
+
+bool is_index_name(std::string_view heading) {
+  constexpr std::string_view kUnnamed = "Unnamed: ";
+  return heading.empty() || heading.starts_with(kUnnamed) || heading == "...1" || heading == "rownames" ||
+         heading == "row.names" || heading == "row_names";
+}
+
+bool counts_rows(std::span<TableRow const> rows) {
+  constexpr std::size_t kRowsMin = 3;
+  bool from_0 = rows.size() >= kRowsMin, from_1 = from_0;
+  for (std::size_t i = 0; i < rows.size() && (from_0 || from_1); ++i) {
+    from_0 = from_0 && rows[i].front() == std::to_string(i);
+    from_1 = from_1 && rows[i].front() == std::to_string(i + 1);
+  }
+  return from_0 || from_1;
+}
+
+std::size_t index_columns(TableRow const& heading, std::span<TableRow const> rows, TableKind const& kind) {
+  if (heading.empty()) return 0;
+  if (is_index_name(heading.front())) return 1;
+  constexpr std::string_view kMayBe[] = {"index", "x", "x1", "level0", "rn", "rowid", "rownumber"};
+  std::string const name = plain_name(heading.front());
+  bool const may_be = std::find(std::begin(kMayBe), std::end(kMayBe), name) != std::end(kMayBe) &&
+                      !is_called(name, kind.columns.front());
+  return may_be && heading.size() > least_of(kind) && counts_rows(rows) ? 1 : 0;
 }
 
 std::vector<std::size_t> places_by_name(TableRow const& heading, TableKind const& kind) {

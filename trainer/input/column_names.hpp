@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,17 @@ bool ends_with_name(std::string_view heading, TableColumn const& column);
 // Returns whether a heading may be that of a column although another one is read as it: its name again, with words
 // before it, or with an end as pandas writes it, as in "rating_y" and "rating.1".
 bool may_be_called(std::string_view heading, TableColumn const& column);
+
+// Returns whether a first column with this heading is an index, which pandas and R write beside the data: it has no
+// name, or one such as "Unnamed: 0", "...1" and "rownames".
+bool is_index_name(std::string_view heading);
+
+// Returns how many columns are an index in front of the data: 1 if the first one has such a name, or another that an
+// index may have, such as "index" and "X1", and counts the rows; else 0. rows: below the heading.
+std::size_t index_columns(TableRow const& heading, std::span<TableRow const> rows, TableKind const& kind);
+
+// Returns whether the first column counts the rows, from 0 or from 1.
+bool counts_rows(std::span<TableRow const> rows);
 
 // Returns the place of each column by its usual names, of which earlier ones count more; kNoColumn for those that the
 // heading does not have, or has twice.

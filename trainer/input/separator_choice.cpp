@@ -199,7 +199,11 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
   require_no_n_triples(lines, path);
   bool const any_columns = !settings.columns.empty(), names = !kind.columns.front().is_number;
   if (settings.separator != "auto") return division_by(separator_of(settings.separator), lines, kind, any_columns);
-  if (names && least_of(kind) == 2) require_no_attributes(lines, path);
+  if (names) require_no_yaml(lines, path);
+  if (names && least_of(kind) == 2) {
+    require_no_attributes(lines, path);
+    require_no_utilities(lines, path);
+  }
   TableKind rows = kind;
   rows.takes_rest = kind.takes_rest && !any_columns;
   Trial trial{.lines = lines, .kind = rows, .any_columns = any_columns};
@@ -212,6 +216,11 @@ Division best_division(std::span<std::string_view const> lines, TableSettings co
   };
   Division const* best = divide_all(any_columns);
   if (best == nullptr) best = divide_all(true);
+  // What divides all lines into as many fields, more than are read, wins over blanks of a heading: "Unnamed: 0,a,b,c".
+  if (best != nullptr && 2 * best->lines_fit < lines.size()) {
+    best = divide_all(true);
+    if (is_by_blanks(*best) || best->lines_fit < lines.size()) best = divide_all(any_columns);
+  }
   Division usual;
   if (best == nullptr || 2 * best->lines_fit < lines.size()) {
     usual = division_by(separator_of(kind.separator), lines, rows, true);

@@ -21,6 +21,8 @@ constexpr Separator kSeparators[] = {
     {"colon", ":", "separated by colons", false},
 };
 constexpr std::string_view kTab = "\t";
+constexpr std::string_view kOpenQuote =
+    "has a quoted field that goes on in the next line (line breaks in fields are not read)";
 
 // Returns the text between quotes, in which two quotes are one.
 std::string_view unquoted(std::string_view text, TableFields& fields) {
@@ -68,11 +70,15 @@ std::string_view divide(std::string_view line, std::string_view separator, bool 
     std::size_t end;
     if (quotes && line.starts_with('"')) {
       std::size_t const quote = end_of_quotes(line);
-      if (quote == line.npos) return "has a quote without an end on the line (a field does not go on in the next line)";
+      if (quote == line.npos) return kOpenQuote;
+      bool const escaped = line[quote - 1] == '\\';
       field = trim_blanks(unquoted(line.substr(1, quote - 1), fields));
       line.remove_prefix(quote + 1);
       end = end_of_field(line);
-      if (!trim_blanks(line.substr(0, end)).empty()) return "has text after a field in quotes";
+      if (!trim_blanks(line.substr(0, end)).empty()) {
+        return escaped ? "has \\\" in a field in quotes (a quote within is written as two: \"\")"
+                       : "has text after a field in quotes (a quote within is written as two: \"\")";
+      }
     } else {
       end = end_of_field(line);
       field = trim_blanks(line.substr(0, end));
@@ -81,6 +87,21 @@ std::string_view divide(std::string_view line, std::string_view separator, bool 
     if (end == line.npos) return {};
     line.remove_prefix(end + separator_bytes);
   }
+}
+
+std::size_t find_open_quote(std::span<std::string_view const> lines) {
+  TableFields fields;
+  for (Separator const& separator : kSeparators) {
+    if (!separator.quotes) continue;
+    auto const has = [&](std::string_view line) { return line.find(separator.text) != line.npos; };
+    bool const most_have = 2 * std::count_if(lines.begin(), lines.end(), has) >= std::ssize(lines);
+    std::string const quoted = std::string(separator.text) + '"';
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      bool const may_be = most_have ? lines[i].find('"') != lines[i].npos : lines[i].find(quoted) != lines[i].npos;
+      if (may_be && divide(lines[i], separator.text, true, fields) == kOpenQuote) return i;
+    }
+  }
+  return lines.size();
 }
 
 bool is_comment(std::string_view line, TableSettings const& settings, TableKind const& kind, bool in_data) {

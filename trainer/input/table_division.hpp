@@ -22,6 +22,10 @@ struct TableFields {
 // Divides a line into `fields`, which refer to the line. Returns what is wrong with the line, or nothing.
 std::string_view divide(std::string_view line, std::string_view separator, bool quotes, TableFields& fields);
 
+// Returns the index of the first line with a quote that is not closed on the line, if the lines may be CSV; else their
+// number.
+std::size_t find_open_quote(std::span<std::string_view const> lines);
+
 // Returns whether a line is a comment. in_data: there was data before it.
 bool is_comment(std::string_view line, TableSettings const& settings, TableKind const& kind, bool in_data);
 

@@ -73,6 +73,7 @@ void FirstRow::add(std::span<std::string_view const> fields) {
   }
   if (std::equal(fields.begin(), fields.end(), first_.begin(), first_.end())) return;  // files were joined
   if (++others_ < kOthersMin) few_.emplace_back(fields.begin(), fields.end());
+  if (counts_ && first_.size() == 2 && !kind_.is_square) return add_to_pairs(fields);
   bool alike = true;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     bool const is_value = i < kind_.columns.size() && kind_.columns[i].is_number && kind_.columns[i].may_lack;
@@ -82,6 +83,14 @@ void FirstRow::add(std::span<std::string_view const> fields) {
   alike_ += alike ? 1 : 0;
   // Of three columns that are counted, the last is a value, and ids from 0 on are common.
   if (counts_ && first_.size() > 2 && kind_.columns.front().is_number) alone_ = true;
+}
+
+// Ids from 0 on are common. But rows of user 0 follow each other in most files, and most users and items have several.
+void FirstRow::add_to_pairs(std::span<std::string_view const> fields) {
+  first_again_ = first_again_ || fields.front() == first_.front();
+  second_again_ = second_again_ || (fields.size() > 1 && fields[1] == first_[1]);
+  if ((others_ == 1 && first_again_) || fields.size() > 2) alone_ = false;  // lists have any number of fields
+  if (first_again_ && second_again_) alone_ = false;
 }
 
 // Whether there are few other rows, and each has a name that another one of them has.

@@ -33,17 +33,19 @@ class FirstRow {
 
  private:
   void begin(std::span<std::string_view const> fields);
+  void add_to_pairs(std::span<std::string_view const> fields);
   bool others_repeat() const;
 
   TableKind kind_;
   std::vector<std::string> first_{};
-  std::vector<std::vector<std::string>> few_{};  // the first of the other rows
-  std::vector<std::string> shapes_{};            // of the first row's fields
-  std::uint64_t others_ = 0;                     // rows that are not the first one again
-  bool counts_ = false;                          // the fields are 0, 1, 2
-  bool alone_ = true;                            // no other row has a name of the first one
-  bool digits_ = false;                          // the first row has some
-  std::uint64_t alike_ = 0;                      // other rows with names of the same shapes
+  std::vector<std::vector<std::string>> few_{};      // the first of the other rows
+  std::vector<std::string> shapes_{};                // of the first row's fields
+  std::uint64_t others_ = 0;                         // rows that are not the first one again
+  bool counts_ = false;                              // the fields are 0, 1, 2
+  bool alone_ = true;                                // no other row has a name of the first one
+  bool first_again_ = false, second_again_ = false;  // of 0 and 1 above pairs: another row has it, in its column
+  bool digits_ = false;                              // the first row has some
+  std::uint64_t alike_ = 0;                          // other rows with names of the same shapes
 };
 
 // Finds out whether the first row of a file may be its sizes, such as the numbers of rows, columns and samples: the

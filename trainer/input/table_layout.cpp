@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -18,9 +19,9 @@
 namespace gpups::trainer {
 namespace {
 
-// Whether the first field of a row has no name, and the others have.
+// Whether the first field of a row is the name of an index, or has none, and the others have names.
 bool is_index_heading(TableRow const& row) {
-  return row.size() > 2 && row.front().empty() &&
+  return row.size() > 2 && is_index_name(row.front()) &&
          std::none_of(row.begin() + 1, row.end(), [](std::string const& name) { return name.empty(); });
 }
 
@@ -160,12 +161,11 @@ void require_names(std::vector<TableRow> const& rows, TableLayout const& layout,
   }
 }
 
-// The columns by the names of the heading, or else by their order.
+// The columns by the names of the heading, or else by their order from `first` on, after an index.
 // fields: of the longest lines. usual_fields: of most lines.
-void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t fields, std::size_t usual_fields,
-                       std::string_view path, TableLayout& layout) {
+void set_usual_columns(TableKind const& kind, TableRow const* heading, std::size_t first, std::size_t fields,
+                       std::size_t usual_fields, std::string_view path, TableLayout& layout) {
   std::size_t const least = least_of(kind);
-  std::size_t const first = heading != nullptr && heading->front().empty() ? 1 : 0;  // after an index
   if (heading != nullptr) {
     std::vector<std::size_t> const named = places_by_name(*heading, kind);
     if (has_required_names(named, kind)) {
@@ -235,13 +235,14 @@ bool has_row_names(std::span<std::string_view const> lines, std::vector<TableRow
   return true;
 }
 
-// Returns a notice if a column of numbers may be the last one of the reader, which the heading does not name, or
-// nothing.
-std::string unread_numbers(std::vector<TableRow> const& rows, TableLayout const& layout, TableKind const& kind) {
+// Returns a notice if a column of numbers, after an index, may be the last one of the reader, which the heading does
+// not name, or nothing. index: number of columns that are one.
+std::string unread_numbers(std::vector<TableRow> const& rows, std::size_t index, TableLayout const& layout,
+                           TableKind const& kind) {
   TableColumn const& last = kind.columns.back();
   TableRow const& heading = rows.front();
   if (!last.may_lack || !last.is_number || layout.columns.size() == kind.columns.size() || rows.size() < 2) return {};
-  for (std::size_t i = 0; i < heading.size(); ++i) {
+  for (std::size_t i = index; i < heading.size(); ++i) {
     bool const read = std::find(layout.columns.begin(), layout.columns.end(), i) != layout.columns.end();
     auto const has_number = [i](TableRow const& row) { return i < row.size() && is_number(row[i]); };
     if (read || heading[i].empty() || !std::all_of(rows.begin() + 1, rows.end(), has_number)) continue;
@@ -253,16 +254,17 @@ std::string unread_numbers(std::vector<TableRow> const& rows, TableLayout const&
   return {};
 }
 
-}  // namespace
-
-TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
-                        std::string_view path) {
+TableLayout layout_of_lines(std::span<std::string_view const> lines, TableSettings const& settings,
+                            TableKind const& kind, std::string_view path) {
   GPUPS_REQUIRE(
       !settings.separator.empty() && settings.separator.size() <= 16,
       "data.separator is \"{}\" (it is one of tab, comma, semicolon, bar, colon and blanks, or a short text): "
       "correct it",
       settings.separator);
   Division division = best_division(lines, settings, kind, path);
+  // The next line would be read as the heading, or most lines have other fields.
+  bool const fits = 2 * division.lines_fit >= lines.size();
+  if (!fits || (division.separator.quotes && find_open_quote(lines) == 0)) require_closed_quotes(lines, path);
   bool const names = std::any_of(settings.columns.begin(), settings.columns.end(), [](std::string const& column) {
     return column.empty() || std::isdigit(static_cast<unsigned char>(column.front())) == 0;
   });
@@ -284,8 +286,10 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   if ((kind.skips_rest || !settings.columns.empty()) && first == nullptr) {  // columns that are skipped may lack
     for (TableRow const& row : rows) fields = std::max(fields, row.size());
   }
+  std::size_t const index =
+      first != nullptr && settings.columns.empty() ? index_columns(*first, std::span(rows).subspan(1), kind) : 0;
   if (settings.columns.empty()) {
-    set_usual_columns(kind, first, fields, first == nullptr ? division.fields : fields, path, layout);
+    set_usual_columns(kind, first, index, fields, first == nullptr ? division.fields : fields, path, layout);
   } else {
     set_named_columns(settings, kind, first, path, layout);
     if (names && first != nullptr && settings.heading == "auto") require_names(rows, layout, path);
@@ -302,11 +306,36 @@ TableLayout find_layout(std::span<std::string_view const> lines, TableSettings c
   layout.fields_max = any_number ? kNoColumn : std::max({fields, all, named});
   if (first != nullptr) layout.names = *first;
   layout.says = what_was_found(division, layout, kind, first, fields);
+  if (index > 0 && std::find(layout.columns.begin(), layout.columns.end(), 0) == layout.columns.end()) {
+    layout.says += fmt::format("; the first column, {}, is an index and is left out",
+                               first->front().empty() ? "without a name" : fmt::format("'{}'", first->front()));
+  }
   layout.notice = std::move(division.notice);
   if (layout.notice.empty() && first != nullptr && settings.columns.empty()) {
-    layout.notice = unread_numbers(rows, layout, kind);
+    layout.notice = unread_numbers(rows, index, layout, kind);
   }
   return layout;
+}
+
+}  // namespace
+
+void require_closed_quotes(std::span<std::string_view const> lines, std::string_view path) {
+  constexpr std::size_t kShownBytes = 80;
+  std::size_t const open = find_open_quote(lines);
+  GPUPS_REQUIRE(open == lines.size(),
+                "{} has a quoted field that goes on in the next line, as in '{}' (line breaks in fields are not read): "
+                "replace them, for example with df.replace(r\"[\\r\\n]+\", \" \", regex=True) in pandas",
+                path, lines[open].substr(0, kShownBytes));
+}
+
+TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
+                        std::string_view path) {
+  try {
+    return layout_of_lines(lines, settings, kind, path);
+  } catch (Error const&) {
+    require_closed_quotes(lines, path);  // it is more likely than what was found
+    throw;
+  }
 }
 
 bool SameColumns::is_reordered(TableLayout const& layout) const {

@@ -58,6 +58,9 @@ struct TableLayout {
 TableLayout find_layout(std::span<std::string_view const> lines, TableSettings const& settings, TableKind const& kind,
                         std::string_view path);
 
+// Throws Error if a line of CSV has a quote that is not closed on the line. lines: the first of a file.
+void require_closed_quotes(std::span<std::string_view const> lines, std::string_view path);
+
 // Checks that the files of all splits have the same columns. Parts of one table, of which only the first has its
 // heading, would be read in two ways.
 class SameColumns {

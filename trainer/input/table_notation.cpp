@@ -44,6 +44,29 @@ bool has_attributes(std::string_view line) {
          std::string_view("'\"}").find(line[at + 1]) != line.npos;
 }
 
+// Whether a line is an element of a YAML list or of a mapping in it: "- user: u1", "  item: i7".
+bool is_yaml(std::string_view line) {
+  bool const is_element = trim_blanks(line).starts_with("- ");
+  if (!is_element && !line.starts_with(' ')) return false;
+  line = trim_blanks(trim_blanks(line).substr(is_element ? 2 : 0));
+  std::size_t const end = line.find(':');
+  auto const is_key = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return end != line.npos && end > 0 && (end + 1 == line.size() || line[end + 1] == ' ') &&
+         std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end), is_key);
+}
+
+// Whether a line is some items, a number, and as many numbers, between colons.
+bool has_utilities(std::string_view line) {
+  std::size_t const first = line.find(':'), last = line.rfind(':');
+  if (first == line.npos || last == first) return false;
+  std::vector<std::string_view> items, utilities;
+  split_at_blanks(line.substr(0, first), items);
+  split_at_blanks(line.substr(last + 1), utilities);
+  return !items.empty() && items.size() == utilities.size() && is_number(line.substr(first + 1, last - first - 1)) &&
+         std::all_of(items.begin(), items.end(), is_number) &&
+         std::all_of(utilities.begin(), utilities.end(), is_number);
+}
+
 // Whether a text has more of the first of two brackets than of the second, or, if opens is false, fewer.
 bool is_open(std::string_view text, std::string_view brackets, bool opens) {
   auto const first = std::count(text.begin(), text.end(), brackets[0]);
@@ -212,6 +235,25 @@ void require_no_n_triples(std::span<std::string_view const> lines, std::string_v
                 "{} has lines of N-Triples, such as '{}' (their last '.' would be part of a name): write subject, "
                 "relation and object between tabs, for example with sed -E "
                 "'s/^(\\S+)\\s+(\\S+)\\s+(.*\\S)\\s*\\.\\s*$/\\1\\t\\2\\t\\3/'",
+                path, shown->substr(0, kShownBytes));
+}
+
+void require_no_yaml(std::span<std::string_view const> lines, std::string_view path) {
+  auto const element =
+      std::find_if(lines.begin(), lines.end(), [](auto line) { return trim_blanks(line).starts_with("- "); });
+  GPUPS_REQUIRE(element == lines.end() || !std::all_of(lines.begin(), lines.end(), is_yaml),
+                "{} has lines of YAML, such as '{}' (its signs and keys would be names): write the values of an "
+                "element in a line, with one separator between them",
+                path, element->substr(0, kShownBytes));
+}
+
+void require_no_utilities(std::span<std::string_view const> lines, std::string_view path) {
+  std::string_view const* shown = nullptr;
+  bool const most = most_are(lines, has_utilities, shown);
+  bool const several = most && trim_blanks(shown->substr(0, shown->find(':'))).find(' ') != shown->npos;
+  GPUPS_REQUIRE(!several,
+                "{} has lines of items, a sum and utilities between colons, such as '{}', as SPMF writes them (the "
+                "numbers would be names): write a user and the items, without the numbers after ':'",
                 path, shown->substr(0, kShownBytes));
 }
 

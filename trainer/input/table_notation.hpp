@@ -13,6 +13,12 @@ namespace gpups::trainer {
 // Throws Error if most lines are N-Triples: their final '.' would be part of a name. path: for messages.
 void require_no_n_triples(std::span<std::string_view const> lines, std::string_view path);
 
+// Throws Error if the lines are a list of YAML: its signs and keys would be names. path: for messages.
+void require_no_yaml(std::span<std::string_view const> lines, std::string_view path);
+
+// Throws Error if most lines are items with utilities as SPMF writes them: "41 15 76:60:10 10 40". path: for messages.
+void require_no_utilities(std::span<std::string_view const> lines, std::string_view path);
+
 // Throws Error if most lines have the attributes of networkx after the names: "a b {'weight': 3}".
 void require_no_attributes(std::span<std::string_view const> lines, std::string_view path);
 

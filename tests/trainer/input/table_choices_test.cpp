@@ -175,7 +175,8 @@ TEST_F(TableChoicesTest, SaysThatColumnsCannotBeTold) {
 }
 
 TEST_F(TableChoicesTest, RejectsLinesAroundATable) {
-  reject("user,item,rating\n1,2,3\n2,3,4\n1,\"a\nb\",3\n", kRatings, {"a field does not go on in the next line"});
+  reject("user,item,rating\n1,2,3\n2,3,4\n1,\"a\nb\",3\n", kRatings,
+         {"table:4 has a quoted field that goes on in the next line"});
   reject("a,b\nb,c\n(2 rows)\n", kEdges, {"table:3 is no row of the table"});
   reject("a|b\n---|---\nb|c\n", kEdges, {"table:2 is no row of the table"});
   reject("3\n0 2 1\n1 2 0\n2 0 1\n", kTriples, {"it may be the number of the lines below"});

@@ -51,7 +51,7 @@ TEST_F(TableReaderTest, ReadsQuotesOfCsv) {
   EXPECT_EQ(read("\"user\" \"item\"\n\"u 1\" \"i 1\"\n", kEdges, {.heading = "yes"}), (Rows{{"u 1", "i 1"}}));
   EXPECT_EQ(read("<a>\t<r>\t\"b\"@en\n<c>\t<r>\t\"d\"\n", kTriples),
             (Rows{{"<a>", "<r>", "\"b\"@en"}, {"<c>", "<r>", "\"d\""}}));
-  reject("a,r,\"b\nc,r,d\n", kTriples, {"table:1 has a quote without an end"});
+  reject("a,r,\"b\nc,r,d\n", kTriples, {"table has a quoted field that goes on in the next line, as in 'a,r,\"b'"});
   reject("a,r,\"b\"x\nc,r,d\n", kTriples, {"table:1 has text after a field in quotes"});
 }
 

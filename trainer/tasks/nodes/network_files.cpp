@@ -17,6 +17,7 @@
 #include "trainer/input/column_names.hpp"
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/first_column.hpp"
 #include "trainer/tasks/common/known_samples.hpp"
 #include "trainer/tasks/common/odd_names.hpp"
 #include "trainer/tasks/common/thousands.hpp"
@@ -48,25 +49,6 @@ struct EdgeFiles {
   std::uint64_t unknown = 0;  // edges of held-out files whose nodes are not in `nodes`
   std::uint64_t loops = 0;    // edges from a node to itself, which held-out `edges` do not have
 };
-
-// Adds a notice if the first column of edges with weights has no nodes: it counts the lines, or is always the same.
-void say_odd_first_column(std::vector<std::vector<std::string>> const& rows, std::string_view path,
-                          std::vector<std::string>& notices) {
-  constexpr std::size_t kRowsMin = 3;
-  if (rows.size() < kRowsMin || rows.front().size() < 3) return;
-  bool same = true, from_0 = true, from_1 = true;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::string const& first = rows[i].front();
-    same = same && first == rows.front().front();
-    from_0 = from_0 && first == std::to_string(i);
-    from_1 = from_1 && first == std::to_string(i + 1);
-  }
-  if (!same && !from_0 && !from_1) return;
-  notices.push_back(
-      fmt::format("the first column of {} {}, and is read as a node: if it is none, data.columns = [\"2\", "
-                  "\"3\"] leaves it out",
-                  path, same ? "is the same in each line" : "counts the lines"));
-}
 
 // Adds a notice if the heading names a column of users and one of items, and some names are in both columns.
 void say_users_that_are_items(TableLayout const& layout, std::span<WeightedEdge const> edges, Dictionary const& nodes,
@@ -116,7 +98,9 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
       require_no_relations(reader.first_rows(), path.string());
     same.check(reader.layout(), path.string());
     bool const looks_at_weights = config.table.columns.empty() && !reader.layout().heading;
-    if (looks_at_weights) say_odd_first_column(reader.first_rows(), path.string(), notices);
+    if (config.table.columns.empty()) {
+      say_odd_first_column(reader.first_rows(), reader.layout(), kEdges, path.string(), notices);
+    }
     std::vector<std::vector<std::string>> judged;  // rows that have a weight
     bool const symmetric = reader.matrix() && reader.matrix()->symmetric;
     for (std::vector<std::string_view> fields; reader.next(fields);) {

@@ -13,6 +13,7 @@
 #include "trainer/base/progress_reporter.hpp"
 #include "trainer/input/named_files.hpp"
 #include "trainer/input/table_reader.hpp"
+#include "trainer/tasks/common/first_column.hpp"
 #include "trainer/tasks/common/thousands.hpp"
 #include "trainer/tasks/common/times.hpp"
 
@@ -123,6 +124,9 @@ void append_file(std::filesystem::path const& path, DataConfig const& config, Sa
   }
   reader.finish(config.bad_share_max, "a row id, a column id and a rating", notices);
   zeros.say(path.string(), notices);
+  if (config.table.columns.empty() && !reader.matrix()) {
+    say_odd_first_column(reader.first_rows(), reader.layout(), kRatings, path.string(), notices);
+  }
   if (config.table.columns.empty() && !reader.layout().heading && !reader.matrix()) {
     say_fourth_column(reader.first_rows(), path.string(), notices);
   }

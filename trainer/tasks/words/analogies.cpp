@@ -111,9 +111,10 @@ Analogies read_analogies(std::filesystem::path const& file, Corpus const& corpus
                   reader.position(), with_count(words.size(), "word"));
     if (analogies.sections.empty()) begin_section("all");
     std::array<std::uint32_t, 4> numbers{};
-    bool known = true;
+    bool known = true, any_known = false;
     for (std::size_t i = 0; i < 4; ++i) {
       auto const found = find_word(corpus.words, words[i]);
+      any_known = any_known || found;
       known = known && found && *found < analogies.words;
       numbers[i] = found.value_or(0);
     }
@@ -122,6 +123,12 @@ Analogies read_analogies(std::filesystem::path const& file, Corpus const& corpus
           {numbers[0], numbers[1], numbers[2], numbers[3], static_cast<std::uint32_t>(analogies.sections.size() - 1)});
     } else {
       ++analogies.left_out;
+    }
+    if (reader.line_number() == 1 && !any_known) {
+      analogies.notice = fmt::format(
+          "the first line of {} may be a heading, since the text has no word of it: '{}'. It counts as a question that "
+          "is left out",
+          file.string(), fmt::join(words, " "));
     }
   }
   GPUPS_REQUIRE(!analogies.questions.empty(),

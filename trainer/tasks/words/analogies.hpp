@@ -27,6 +27,7 @@ struct Analogies {
   std::vector<Analogy> questions;
   std::size_t left_out = 0;  // questions with words that are not among the candidates
   std::size_t words = 0;     // number of candidates: the most frequent words
+  std::string notice{};      // that the first line may be a heading, or empty
 
   bool empty() const { return questions.empty() && left_out == 0; }
 };

@@ -44,6 +44,7 @@ std::unique_ptr<WordData const> read_word_data(Config const& config) {
     HeldOutWords words;
     if (!file.empty()) {
       words.analogies = read_analogies(folder / file, corpus, static_cast<std::size_t>(settings.words_max));
+      if (!words.analogies.notice.empty()) corpus.notices.push_back(words.analogies.notice);
       return words;
     }
     words.pairs = hold_out_blocks(corpus, share, RandomBits(seed, kHeldOut, split == "valid" ? 0 : 1));

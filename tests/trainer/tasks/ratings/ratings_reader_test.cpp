@@ -78,6 +78,22 @@ TEST_F(RatingFile, TimesAreWholeInTheFile) {
   EXPECT_NE(notices_[0].find("look like times (all are dates"), std::string::npos) << notices_[0];
 }
 
+TEST_F(RatingFile, SaysThatTheFirstColumnCountsTheLines) {
+  auto const says = [&](char const* text) {
+    read(text);
+    return std::any_of(notices_.begin(), notices_.end(), [](std::string const& notice) {
+      return notice.find(
+                 "counts the lines, and is read as a row: if it is none, data.columns = [\"2\", \"3\", \"4\"]") !=
+             notice.npos;
+    });
+  };
+  EXPECT_TRUE(says("0,5,7,3\n1,5,8,3.5\n2,7,8,4\n"));
+  EXPECT_TRUE(says("nr,who,what,how\n1,5,7,3\n2,5,8,3.5\n3,7,8,4\n"));
+  EXPECT_FALSE(says("user,item,rating,time\n1,5,7,881250949\n2,5,8,881250949\n3,7,8,881250949\n"));
+  EXPECT_FALSE(says("1,5,3\n2,5,4\n3,7,3.5\n"));
+  EXPECT_FALSE(says("1,5,3,881250949\n1,6,4,881250949\n1,7,3.5,881250949\n"));
+}
+
 TEST_F(RatingFile, SaysThatTheFourthColumnIsNotRead) {
   for (char const* text : {"9,5,4,0\n9,6,4,0\n8,5,2,5\n", "9,5,4,000\n8,5,3,000\n"}) {
     read(text);

@@ -74,6 +74,16 @@ TEST_F(ReadAnalogies, LeavesOutQuestionsWithOtherWordsThanTheCandidates) {
   EXPECT_EQ(frequent.words, 6U);
 }
 
+TEST_F(ReadAnalogies, SaysThatTheFirstLineMayBeAHeading) {
+  Analogies const analogies = read("one two three four\nman woman king queen\n");
+  EXPECT_EQ(analogies.left_out, 1U);
+  EXPECT_THAT(analogies.notice, testing::HasSubstr("may be a heading, since the text has no word of it: 'one two three "
+                                                   "four'"));
+  EXPECT_EQ(read("man two three four\nman woman king queen\n").notice, "");
+  EXPECT_EQ(read("man woman king queen\none two three four\n").notice, "");
+  EXPECT_EQ(read(": some\none two three four\nman woman king queen\n").notice, "");
+}
+
 TEST_F(ReadAnalogies, RejectsOtherLines) {
   expect_error([&] { read(": family\nman woman king\n"); }, {"questions.txt:2 has 3 words", "correct the line"});
   expect_error([&] { read("man woman king queen\nman woman king queen man\n"); }, {"questions.txt:2 has 5 words"});
