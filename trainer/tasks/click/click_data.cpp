@@ -16,6 +16,7 @@
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
 #include "trainer/tasks/click/click_task.hpp"
+#include "trainer/tasks/click/lost_digits.hpp"
 #include "trainer/tasks/click/model/click_model.hpp"
 #include "trainer/tasks/click/sample_storage.hpp"
 #include "trainer/tasks/click/unknown_values.hpp"
@@ -215,6 +216,8 @@ ClickData::ClickData(Config const& config)
   if (test_) say_if_one_class(*test_, "test", notices_);
   say_if_single(train_, notices_);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
+  std::string const& read_as = config.settings<ClickSettings>().numeric_features;
+  if (read_as == "log" || read_as == "both") say_lost_digits(train_, same_columns_, notices_);
   say_if_all_rare(config);
   say_if_unknown(config);
 }

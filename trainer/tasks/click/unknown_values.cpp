@@ -118,15 +118,17 @@ constexpr char kAdvice[] =
 
 }  // namespace
 
+std::string column_label(SameColumns const& columns, std::size_t column, std::string const& name) {
+  if (columns.empty() || !columns.first().heading || column >= columns.first().columns.size()) return name;
+  std::size_t const place = columns.first().columns[column];
+  auto const& names = columns.first().names;
+  return place < names.size() && !names[place].empty() ? fmt::format("'{}'", names[place]) : name;
+}
+
 std::vector<std::string> category_labels(Layout const& layout, SameColumns const& columns) {
   std::vector<std::string> labels;
   for (std::size_t c = 0; c < layout.categories.size(); ++c) {
-    labels.push_back(layout.categories[c].name);
-    std::size_t const column = 1 + layout.numbers.size() + c;
-    if (columns.empty() || !columns.first().heading || column >= columns.first().columns.size()) continue;
-    std::size_t const place = columns.first().columns[column];
-    auto const& names = columns.first().names;
-    if (place < names.size() && !names[place].empty()) labels.back() = fmt::format("'{}'", names[place]);
+    labels.push_back(column_label(columns, 1 + layout.numbers.size() + c, layout.categories[c].name));
   }
   return labels;
 }
@@ -190,7 +192,7 @@ void say_values_without_rows(Stream& stream, Store& store, Features const& featu
     }
     // Without the training data, a column of users, most of them new, cannot be told from values in another notation.
     any_has_row = any_has_row || one.known > 0;
-    if (10 * one.unknown() >= 9 * one.samples && one.samples > 0) all.push_back(std::move(one));
+    if (2 * one.unknown() >= one.samples && one.samples > 0) all.push_back(std::move(one));
   }
   // Some samples in which no category has a known value are unusual, however few they are.
   if (any_has_row) std::erase_if(all, [](Compared const& one) { return one.unknown() < kUnknownMin; });

@@ -13,6 +13,10 @@
 
 namespace gpups::trainer {
 
+// Returns what a column is called in messages: its name in quotes if the files have a heading, and else `name`. column:
+// of the layout, after the label.
+std::string column_label(SameColumns const& columns, std::size_t column, std::string const& name);
+
 // Returns the name of each category for messages: 'site' in quotes if the files have a heading, and else C1.
 std::vector<std::string> category_labels(Layout const& layout, SameColumns const& columns);
 
@@ -25,9 +29,8 @@ void say_unknown_values(Split const& train, Split const& split, std::string_view
                         std::span<std::size_t const> value_sets, std::span<std::string const> labels,
                         std::vector<std::string>& notices);
 
-// Adds a notice if nearly all of some samples have a value of a category without a row in the store: of at least three
-// samples, or of fewer if no value of any category has a row. Not a collective
-// call, but see Store::lookup().
+// Adds a notice if at least half of some samples have a value of a category without a row in the store: of at least
+// three samples, or of fewer if no value of any category has a row. Not a collective call, but see Store::lookup().
 void say_values_without_rows(Stream& stream, Store& store, Features const& features, SampleBatch const& samples,
                              std::span<std::string const> labels, std::vector<std::string>& notices);
 

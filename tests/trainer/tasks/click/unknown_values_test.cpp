@@ -149,6 +149,10 @@ TEST_F(PredictedUnknownValues, AreSaid) {
                                    "not seen them, or too rarely): ")))
         << more.back();
     EXPECT_THAT(notices_of(lines_of(5, whole)), Each(Not(HasSubstr("has a row")))) << more.back();
+    auto const half = [](int i) { return i % 2 == 0 ? fraction(i) : whole(i); };
+    auto const third = [](int i) { return i % 3 == 0 ? fraction(i) : whole(i); };
+    EXPECT_THAT(notices_of(lines_of(40, half)), Contains(HasSubstr("20 of 40 samples have no value of 'site'")));
+    EXPECT_THAT(notices_of(lines_of(40, third)), Each(Not(HasSubstr("has a row")))) << more.back();
     // Of few samples, if nothing is known.
     auto const other_app = [](int i) { return fmt::format("A{}", i % 3); };
     for (int const few : {1, 2}) {

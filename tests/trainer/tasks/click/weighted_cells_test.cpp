@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of weighted categories with another separator than '|' are an error; what may be one value is read.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,6 +78,30 @@ TEST_F(WeightedCells, NamesMayHaveTheirSigns) {
     EXPECT_NO_THROW(read(cells)) << cells.front();
     EXPECT_EQ(says_single(), cells.front().find('|') == std::string::npos) << cells.front();
   }
+}
+
+TEST_F(WeightedCells, NumbersAfterEqualSignsAreErrors) {
+  for (auto const& cells : std::vector<std::vector<std::string>>{{"a=0.5|b=2", "c=1"}, {"a=1", "b=2", "c"}}) {
+    expect_error([&] { read(cells); }, {"clicks has numbers after '=' in C2", cells.front().c_str(), "write ':'"});
+  }
+  for (auto const& cells : std::vector<std::vector<std::string>>{{"a=0.5:2|b=2", "c=1"}, {"a=1", "b", "c"}}) {
+    EXPECT_NO_THROW(read(cells)) << cells.front();
+  }
+}
+
+TEST_F(WeightedCells, BlanksAroundBarsAreSaid) {
+  auto const says = [this](std::vector<std::string> const& cells, std::string_view begin, std::string_view end) {
+    read(cells, begin, end);
+    return std::any_of(notices_.begin(), notices_.end(), [](std::string const& notice) {
+      return notice.find("has blanks around '|' in C2") != notice.npos;
+    });
+  };
+  EXPECT_TRUE(says({"comedy|drama", "comedy | drama"}, "1\t3\tabc\t", "\n"));
+  EXPECT_THAT(notices_, testing::Contains(testing::HasSubstr("as in 'comedy | drama': they are part of values, and "
+                                                             "'comedy ' is another value than 'comedy'")));
+  EXPECT_TRUE(says({"comedy:1| drama:2"}, "1,3,abc,", "\n"));
+  EXPECT_FALSE(says({"sci fi|drama", "a b:1|c", ""}, "1\t3\tabc\t", "\n"));
+  EXPECT_FALSE(says({"sci fi|drama"}, "1, 3, a | b, ", "\n"));
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TextCounts make_blocks_of_text(std::span<std::filesystem::path const> files, Lay
     std::uint64_t const before = work.counts().samples;
     work.run(path, options, &path == &files.back(), take);
     if (!work.columns().says().empty()) notices.push_back(fmt::format("{}: {}", path.string(), work.columns().says()));
-    if (!work.columns().notice().empty()) notices.push_back(work.columns().notice());
+    for (std::string const& notice : work.columns().notices()) notices.push_back(notice);
     work.odd().say(path.string(), notices);
     std::string const line_is = fmt::format("a label, {} (data.numeric_columns) and {} (data.categorical_columns), {}",
                                             with_count(layout.numbers.size(), "number"),

@@ -44,14 +44,17 @@ TextColumns::TextColumns(std::string_view first_chunk, Layout const& layout, Tab
   for (std::size_t i = 0; i < layout.columns(); ++i) usual_.columns.push_back(i);
   auto const lines = first_lines(first_chunk, settings, {.columns = {}, .separator = "tab"});
   find_table(lines, layout);
-  require_bars(this->layout().heading && !lines.empty() ? std::span(lines).subspan(1) : std::span(lines),
-               this->layout(), layout, path);
+  auto const rows = std::span(lines).subspan(this->layout().heading && !lines.empty() ? 1 : 0);
+  require_bars(rows, this->layout(), layout, path);
+  if (std::string blanks = blanks_at_bars(rows, this->layout(), layout, path); !blanks.empty()) {
+    notices_.push_back(std::move(blanks));
+  }
   if (lines.empty() || settings.heading != "auto" || this->layout().heading) return;
   TableFields first;
   (void)divide(lines.front(), table_ ? std::string_view(table_->separator) : "\t", table_ && table_->quotes, first);
   if (first.all.size() > 2 && counts_columns(first.all)) {
     std::vector<std::string> const fields(first.all.begin(), first.all.end());
-    notice_ = heading_notice(path, "it has the numbers of the columns", fields);
+    notices_.push_back(heading_notice(path, "it has the numbers of the columns", fields));
   }
 }
 
@@ -77,9 +80,11 @@ void TextColumns::find_table(std::span<std::string_view const> lines, Layout con
   kind.columns = columns;
   // Lines that cannot be divided into so many columns are bad lines.
   if (Division const division = best_division(lines, settings_, kind, path_);
-      !any_set &&
-      (division.fields < layout.columns() || 2 * division.lines_fit < lines.size() || division.separator.text.empty()))
+      !any_set && (division.fields < layout.columns() || 2 * division.lines_fit < lines.size() ||
+                   division.separator.text.empty())) {
+    require_closed_quotes(lines, path_);
     return;
+  }
   table_ = find_layout(lines, settings_, kind, path_);
   if (!any_set && table_->says.empty()) table_.reset();
   if (!table_ || table_->says.empty()) return;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/input/line_reader.hpp"
 #include "trainer/input/table_layout.hpp"
@@ -26,8 +27,8 @@ class TextColumns {
   // How lines are divided, such as "separated by tabs", and what was found, for the log; empty if it is the usual.
   std::string_view divided() const { return table_ ? table_->divided : std::string_view("separated by tabs"); }
   std::string_view says() const { return table_ ? table_->says : std::string_view(); }
-  // A notice about the first line, or empty.
-  std::string const& notice() const { return notice_; }
+  // Sentences about the first lines.
+  std::vector<std::string> const& notices() const { return notices_; }
   // The layout of the lines.
   TableLayout const& layout() const { return table_ ? *table_ : usual_; }
 
@@ -38,7 +39,7 @@ class TextColumns {
   std::string append(std::string_view line, std::string& text) const;
 
   std::string path_;
-  std::string notice_{};
+  std::vector<std::string> notices_{};
   TableSettings settings_;
   TableLayout usual_{};                 // of lines that are as parse_rows() reads them
   std::optional<TableLayout> table_{};  // nothing: lines are like that
