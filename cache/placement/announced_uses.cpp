@@ -5,8 +5,10 @@
 #include <iterator>
 #include <utility>
 
+#include "gpups/error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/index/sort_keys.hpp"
+#include "kernels/placement/partition.hpp"
 #include "kernels/placement/settle_leases.hpp"
 
 namespace gpups::cache {
@@ -68,8 +70,7 @@ std::size_t AnnouncedUses::steps(Clock first, Clock end) const {
   return static_cast<std::size_t>(std::distance(steps_.lower_bound(first), steps_.lower_bound(end)));
 }
 
-void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads,
-                              bool with_users) {
+void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
   auto const found = steps_.find(step);
   if (found == steps_.end()) return;
   auto& uses = found->second;
@@ -83,90 +84,100 @@ void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, ke
   }
   kernels::list_used_keys(stream, {runs, uses.keys, uses.distinct, uses.heads, uses.counts_there});
   reads.add<std::uint32_t>(uses.counts_there.view(), uses.counts);
-  if (with_users) {
-    extend_window(stream, tables, step, reads);
-  } else {
-    window_.reset();
-  }
 }
 
-// Takes in the uses of the window's steps that are new: those of one step, if all ranks announce as far ahead.
-void AnnouncedUses::extend_window(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
+// Merges the batches of the window's steps that are new.
+void AnnouncedUses::extend_window(Stream& stream, std::size_t tables, Clock step) {
   if (!window_) {
-    window_.emplace(UserWindow{.step = step, .first = std::vector<std::uint32_t>(tables)});
-    window_->counts.resize(tables);
-    window_->counts_there = Array<std::uint32_t>(stream.device(), tables);
-    memory::fill_bytes(stream, window_->counts_there.data(), 0, window_->counts_there.bytes());
+    window_.emplace(UserWindow{.step = step});
+    window_->first_user.resize(tables);
+    window_->users_max.resize(tables);
+    window_->counts = Array<std::uint32_t>(stream.device(), tables);
+    memory::fill_bytes(stream, window_->counts.data(), 0, window_->counts.bytes());
   }
-  std::uint32_t kept = window_->steps_from(step);
-  window_->step = step;
+  GPUPS_ASSERT(step >= window_->step);
+  auto kept = window_->steps_from(step);
+  auto const is_new = [](AnnouncedBatch const& batch) { return !batch.in_window; };
   auto const end = steps_.lower_bound(step + kernels::kPolicyWindow);
   for (auto run = steps_.lower_bound(step); run != end; ++run) {
-    auto& uses = run->second;
-    StepUses added;
-    for (auto& batch : uses.batches) {
-      if (!std::exchange(batch.in_window, true)) added.batches.push_back(batch);
-    }
-    if (added.batches.empty()) continue;
-    bool const are_all = added.batches.size() == uses.batches.size();
-    auto& merged = are_all ? uses : added;
-    if (!merged.sorted) sort_uses(stream, tables, merged);
-    merge(stream, merged, run->first, kept);
-    kept = ~0U;
+    auto& batches = run->second.batches;
+    auto const added = std::count_if(batches.begin(), batches.end(), is_new);
+    if (added == 0) continue;
+    StepUses some;
+    bool const are_all = static_cast<std::size_t>(added) == batches.size();
+    if (!are_all) std::copy_if(batches.begin(), batches.end(), std::back_inserter(some.batches), is_new);
+    auto& uses = are_all ? run->second : some;
+    if (!uses.sorted) sort_uses(stream, tables, uses);
+    merge(stream, uses, run->first, std::exchange(kept, ~0U));
+    for (auto& batch : batches) batch.in_window = true;
   }
-  reads.add<std::uint32_t>(window_->counts_there.view(), window_->counts);
+  if (kept == ~0U) window_->step = step;  // otherwise it still has the bits of earlier steps
 }
 
 // kept: bits of the steps that stay in the window.
 void AnnouncedUses::merge(Stream& stream, StepUses const& uses, Clock step, std::uint32_t kept) {
-  std::size_t const tables = window_->counts.size();
+  Device const device = stream.device();
+  std::size_t const tables = window_->users_max.size();
+  std::uint64_t most = uses.uses();
+  for (auto const of_table : window_->users_max) most += of_table;
+  GPUPS_REQUIRE(most < kernels::kNoList,
+                "{} uses of rows are announced to a rank for the next {} steps (a plan numbers them in 32 bits): use "
+                "smaller batches or more ranks, or placement policy 'static'",
+                most, kernels::kPolicyWindow);
   std::vector<kernels::MergeUses::MergedTable> merged;
   UserWindow next{.step = window_->step};
   std::uint32_t users = 0, blocks = 0;
   for (std::size_t t = 0; t < tables; ++t) {
     std::uint32_t const first_use = uses.first_use[t], of_table = uses.first_use[t + 1] - first_use;
-    merged.push_back({window_->first[t], window_->counts[t], first_use, of_table, users, blocks});
-    next.first.push_back(users);
-    next.counts.push_back(window_->counts[t] + of_table);
-    users += next.counts.back();
-    blocks += kernels::merged_blocks(stream.device(), next.counts.back());
+    std::uint32_t const before = window_->users_max[t];
+    merged.push_back({.first_user = window_->first_user[t],
+                      .users_max = before,
+                      .first_use = first_use,
+                      .uses = of_table,
+                      .to = users,
+                      .first_block = blocks,
+                      .blocks = kernels::merged_blocks(device, before + of_table)});
+    next.first_user.push_back(users);
+    next.users_max.push_back(before + of_table);
+    users += before + of_table;
+    blocks += merged.back().blocks;
   }
-  next.keys = Array<Key>(stream.device(), users);
-  next.users = Array<kernels::RowUser>(stream.device(), users);
-  next.counts_there = Array<std::uint32_t>(stream.device(), tables);
-  Array<std::uint32_t> const counts(stream.device(), blocks), block_at(stream.device(), blocks + 1);
+  next.keys = Array<Key>(device, users);
+  next.users = Array<kernels::WindowUser>(device, users);
+  next.counts = Array<std::uint32_t>(device, tables);
+  Array<std::uint32_t> const counts(device, blocks), block_at(device, blocks + 1);
   kernels::MergeUses const merge{.tables = merged,
                                  .before = window_->columns(),
                                  .kept = kept,
                                  .run = {uses.keys, uses.ranks},
-                                 .bit = kernels::window_bit(step)};
+                                 .bit = kernels::step_ring_bit(step)};
   kernels::count_merged_uses(stream, {merge, counts});
   kernels::running_sums(stream, {counts, block_at});
-  kernels::write_merged_uses(stream, {merge, block_at, next.keys, next.users, next.counts_there});
+  kernels::write_merged_uses(stream, {merge, block_at, next.keys, next.users, next.counts});
   window_ = std::move(next);
 }
 
-UsedRows AnnouncedUses::list_rows(Stream& stream, Clock step) {
+UsedRows AnnouncedUses::list_rows(Clock step) {
   auto& now = steps_.at(step);
-  std::size_t const tables = now.counts.size(), uses = now.uses();
-  GPUPS_ASSERT(now.sorted && now.distinct.size() == uses);
+  GPUPS_ASSERT(now.sorted && now.distinct.size() == now.uses());
   UsedRows used;
-  for (std::size_t t = 0; t < tables; ++t) {
+  for (std::size_t t = 0; t < now.counts.size(); ++t) {
     std::uint32_t const first = now.first_use[t];
     used.tables.push_back({first, now.counts[t], first, now.first_use[t + 1] - first});
   }
   used.keys = std::move(now.distinct);
   used.heads = std::move(now.heads);
-  used.first_user = Array<std::uint32_t>(stream.device(), uses);
-  used.user_count = Array<std::uint32_t>(stream.device(), uses);
-  if (!window_) {
-    memory::fill_bytes(stream, used.user_count.data(), 0, used.user_count.bytes());
-    return used;
-  }
-  GPUPS_ASSERT(window_->step == step);
+  return used;
+}
+
+UsedRows AnnouncedUses::list_rows_with_users(Stream& stream, Clock step, kernels::HostReads& reads) {
+  auto used = list_rows(step);
+  extend_window(stream, used.tables.size(), step);
+  used.first_user = Array<std::uint32_t>(stream.device(), used.keys.size());
+  used.user_count = Array<std::uint32_t>(stream.device(), used.keys.size());
   used.users = Array<kernels::RowUser>(stream.device(), window_->users.size());
   std::vector<kernels::ListUsers::WindowTable> searched;
-  for (std::size_t t = 0; t < tables; ++t) searched.push_back({used.tables[t], window_->first[t]});
+  for (std::size_t t = 0; t < used.tables.size(); ++t) searched.push_back({used.tables[t], window_->first_user[t]});
   kernels::list_users(stream, {.tables = searched,
                                .window = window_->columns(),
                                .step = step,
@@ -175,6 +186,7 @@ UsedRows AnnouncedUses::list_rows(Stream& stream, Clock step) {
                                .first_user = used.first_user,
                                .user_count = used.user_count,
                                .users = used.users});
+  reads.add<std::uint32_t>(window_->counts.view(), window_->users_max);
   return used;
 }
 

@@ -61,46 +61,48 @@ struct UsedRows {
   Array<kernels::RowUser> users{};
 };
 
-// For the thread that makes progress. Keeps each step as a whole, until it is dropped; and the users of all rows that
-// are used in the next steps, in a column that takes in each step once.
+// For the thread that makes progress. Keeps each step as a whole, until it is dropped; and the users of all rows of the
+// next steps, in a column into which each batch is merged once, when its step comes into the window. A plan merges once
+// for each step with new batches: one step, if all ranks announce equally far ahead.
 class AnnouncedUses {
  public:
   // Memory on the device for each use: its key as it was received, unsorted and sorted, its position and its rank.
   static constexpr std::size_t kBytesOfUse = 3 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
-  // Memory on the device for each user of a row in the window. While a step is merged there are two columns.
-  static constexpr std::size_t kBytesOfUser = 2 * (sizeof(Key) + sizeof(kernels::RowUser)) + sizeof(kernels::RowUser);
 
   // Adds a batch that uses rows in a step.
   void add(Clock step, AnnouncedBatch batch);
-  // Returns the uses of a step; null if it has none. They are sorted when list_keys() has looked at them.
+  // Returns the uses of a step; null if it has none. They are sorted from list_keys() on.
   StepUses const* at(Clock step) const;
   // Returns the number of steps with uses, from `first` to the one before `end`.
   std::size_t steps(Clock first, Clock end) const;
   // Drops a step.
   void drop(Clock step) { steps_.erase(step); }
 
-  // Lists the distinct keys that batches use in `step`; does nothing if there are none. Queued on the stream. reads:
-  // the host reads their numbers with these. with_users: list_rows() lists the users of rows, too. Steps must ascend.
-  void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads, bool with_users = true);
-  // Lists the rows with these keys, and their users in the kPolicyWindow steps from `step` on. Queued on the stream.
-  // REQUIRES: the step has uses; list_keys() was called for it last, its reads are done, and no batch was added since.
-  UsedRows list_rows(Stream& stream, Clock step);
+  // Lists the distinct keys of the batches of `step`; does nothing if there are none. Queued on the stream. reads: the
+  // host reads their numbers with these.
+  void list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
+  // Lists the rows with these keys. Queued on the stream. Steps must ascend. REQUIRES: the step has uses; the reads of
+  // list_keys() for it are done, and no batch of it was added since.
+  UsedRows list_rows(Clock step);
+  // The same with their users in the kPolicyWindow steps from `step` on. reads: the host reads with these what the next
+  // call needs.
+  UsedRows list_rows_with_users(Stream& stream, Clock step, kernels::HostReads& reads);
 
  private:
   // See kernels::WindowUsers.
   struct UserWindow {
-    Clock step{};                         // of list_keys(), when it took in uses last
-    std::vector<std::uint32_t> first{};   // (tables + 1): where the users of each table begin
-    std::vector<std::uint32_t> counts{};  // (tables): their numbers or, before they are read, the most there can be
+    Clock step{};                             // its first step
+    std::vector<std::uint32_t> first_user{};  // (tables)
+    std::vector<std::uint32_t> users_max{};   // (tables): until they are read, more than there are
     Array<Key> keys{};
-    Array<kernels::RowUser> users{};
-    Array<std::uint32_t> counts_there{};  // (tables)
+    Array<kernels::WindowUser> users{};
+    Array<std::uint32_t> counts{};  // (tables)
 
     // Returns the bits of its steps from `next` on.
-    std::uint32_t steps_from(Clock next) const { return kernels::window_bits(next, step + kernels::kPolicyWindow); }
-    kernels::WindowUsers columns() const { return {keys, users, counts_there}; }
+    std::uint32_t steps_from(Clock next) const { return kernels::step_ring_bits(next, step + kernels::kPolicyWindow); }
+    kernels::WindowUsers columns() const { return {keys, users, counts}; }
   };
-  void extend_window(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads);
+  void extend_window(Stream& stream, std::size_t tables, Clock step);
   void merge(Stream& stream, StepUses const& uses, Clock step, std::uint32_t kept);
 
   std::map<Clock, StepUses> steps_;

@@ -188,7 +188,8 @@ ReplayedStep PlacementReplay::advance() {
     kernels::HostReads reads(host_);
     uses_.list_keys(host_, tables_.size(), next_, reads);
     reads.wait();
-    auto const used = uses_.list_rows(host_, next_);
+    auto const used = uses_.list_rows_with_users(host_, next_, reads);
+    reads.wait();
     planning_ += std::clock();
     for (std::size_t table = 0; table < tables_.size(); ++table) replay(table, used, step);
     uses_.drop(next_);

@@ -115,8 +115,9 @@ void Engine::received(Rank from, std::string_view body) {
       [&](RowRequestHeader const& one) {
         // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
         // forever.
-        bool const moves_rows = one.kind > RowRequestKind::kErase;
-        if (moves_rows || !closing_ || !idle()) requests_.on_message(from, one);
+        bool const may_come_late = one.kind == RowRequestKind::kLookup || one.kind == RowRequestKind::kAssign ||
+                                   one.kind == RowRequestKind::kErase;
+        if (!may_come_late || !closing_ || !idle()) requests_.on_message(from, one);
       },
       [&](RowReplyHeader const& one) { requests_.on_message(from, one); },
       [&](SchemaMessage const& one) {

@@ -80,8 +80,8 @@ class TableShard {
   };
   static void wait_resolve(Stream& stream, std::span<ShardKeys const> parts);
   // The same in two halves, so that its wait can be any later one: find_missing() is queued on `stream`, and the host
-  // gets `missing` with `reads`. REQUIRES of wait_add_missing(): the reads are done, and no rows were added to the
-  // tables since find_missing().
+  // gets `missing` with `reads`. In between, the row numbers are undefined, and `rows` must stay where it is. REQUIRES
+  // of wait_add_missing(): the reads are done, and no row of the tables was added or removed since find_missing().
   struct SoughtRows {
     std::vector<ShardKeys> parts{};
     Array<std::uint32_t> missing_there{};

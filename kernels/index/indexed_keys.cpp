@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <utility>
 
 namespace gpups::kernels {
 namespace {
@@ -37,20 +36,28 @@ IndexedKey* merge(IndexedKey const* a, IndexedKey const* a_end, IndexedKey const
   return std::copy(b, b_end, std::copy(a, a_end, to));
 }
 
-// Sorts a list of few ascending pieces, each of which begins at one of `begins`: merges neighbours until one is left.
-void merge_pieces(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& spare, std::vector<std::size_t> begins) {
+// The most ascending pieces of a list for which merging them is faster than a radix sort.
+constexpr std::size_t kFewPieces = 8;
+
+// Where the ascending pieces of a list begin, and its end. A list of more pieces than kFewPieces has kFewPieces + 1.
+struct Pieces {
+  std::array<std::size_t, kFewPieces + 2> begin{};
+  std::size_t count = 1;
+};
+
+// Sorts a list of few ascending pieces: merges neighbours until one is left.
+void merge_pieces(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& spare, Pieces pieces) {
+  if (pieces.count == 1) return;
   spare.resize(indexed.size());
-  while (begins.size() > 1) {
-    std::vector<std::size_t> merged;
-    begins.push_back(indexed.size());
-    for (std::size_t k = 0; k + 1 < begins.size(); k += 2) {
-      std::size_t const middle = begins[k + 1], end = k + 2 < begins.size() ? begins[k + 2] : middle;
-      merged.push_back(begins[k]);
-      auto const* const at = indexed.data();
-      merge(at + begins[k], at + middle, at + middle, at + end, spare.data() + begins[k]);
+  for (; pieces.count > 1; pieces.count = (pieces.count + 1) / 2) {
+    pieces.begin[pieces.count] = pieces.begin[pieces.count + 1] = indexed.size();
+    auto const* const at = indexed.data();
+    for (std::size_t k = 0; k < pieces.count; k += 2) {
+      std::size_t const begin = pieces.begin[k], middle = pieces.begin[k + 1], end = pieces.begin[k + 2];
+      merge(at + begin, at + middle, at + middle, at + end, spare.data() + begin);
+      pieces.begin[k / 2] = begin;
     }
     indexed.swap(spare);
-    begins = std::move(merged);
   }
 }
 
@@ -61,16 +68,15 @@ void sort_by_value(std::vector<IndexedKey>& indexed, std::vector<IndexedKey>& sp
   constexpr std::size_t kSome = 4096;  // below this size, short digits, with few counters, are faster
   auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
   if (indexed.size() < kFew) return std::stable_sort(indexed.begin(), indexed.end(), less);
-  constexpr std::size_t kFewPieces = 8;  // up to here, merging them is faster
   std::uint64_t least = indexed[0].value, most = least;
-  std::vector<std::size_t> begins{0};
+  Pieces pieces;
   for (std::size_t i = 1; i < indexed.size(); ++i) {
     std::uint64_t const value = indexed[i].value;
-    if (value < indexed[i - 1].value && begins.size() <= kFewPieces) begins.push_back(i);
+    if (value < indexed[i - 1].value && pieces.count <= kFewPieces) pieces.begin[pieces.count++] = i;
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  if (begins.size() <= kFewPieces) return merge_pieces(indexed, spare, std::move(begins));
+  if (pieces.count <= kFewPieces) return merge_pieces(indexed, spare, pieces);
   int const bits = static_cast<int>(std::bit_width(most - least));
   indexed.size() < kSome ? sort_by_digits<8>(indexed, spare, least, bits)
                          : sort_by_digits<11>(indexed, spare, least, bits);

@@ -48,8 +48,9 @@ GPUPS_FN inline int uses(std::uint32_t steps, int step) { return static_cast<int
 GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUser other, std::uint32_t steps) {
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
-  for (int step = 0; steps != 0; steps ^= std::uint32_t{1} << step) {
-    step = std::bit_width(steps) - 1;
+  while (steps != 0) {
+    int const step = std::bit_width(steps) - 1;
+    steps ^= std::uint32_t{1} << step;
     more = std::clamp(more, -bytes.move, bytes.move) + (uses(other.steps, step) - uses(owner.steps, step)) * use;
   }
   return more > bytes.move ? other.rank : owner.rank;
@@ -82,8 +83,9 @@ GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row)
 
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t owner_sent = 0;
-  for (int step = 0; steps != 0; steps ^= std::uint32_t{1} << step) {
-    step = std::bit_width(steps) - 1;
+  while (steps != 0) {
+    int const step = std::bit_width(steps) - 1;
+    steps ^= std::uint32_t{1} << step;
     std::int64_t least = owner_sent;
     int users = uses(owner.steps, step);
     for (std::uint32_t u = 0; u < row.count; ++u) {
@@ -148,6 +150,7 @@ void run(Exec<S> ex, ChooseOwners const& c) {
             [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
              users = c.users, sent = c.sent, chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
               std::size_t const d = table.first + i;
+              if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
               std::uint32_t const first = first_user[d];
               PlacedRow const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
               chosen[d] = number(choose_owner(table, row, step));

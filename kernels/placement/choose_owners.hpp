@@ -44,8 +44,9 @@ struct ChooseOwners {
   Clock step{};
   std::span<RowsOfTable const> tables;
   View<Key const> keys;
-  View<std::uint32_t const> owners;      // ranks, before the step
-  View<std::uint32_t const> first_user;  // row i has the users first_user[i] .. first_user[i] + user_count[i] - 1
+  View<std::uint32_t const> owners;  // ranks, before the step
+  // Row i has the users first_user[i] .. first_user[i] + user_count[i] - 1. Not read for tables that are static.
+  View<std::uint32_t const> first_user;
   View<std::uint32_t const> user_count;
   View<RowUser const> users;   // of a row: distinct, in any order
   View<std::int64_t> sent;     // (users): scratch

@@ -13,7 +13,7 @@ namespace gpups::kernels {
 // A table with what is merged.
 struct MergedLists {
   Key const* keys;
-  RowUser const* users;
+  WindowUser const* users;
   std::uint32_t const* count;
   Key const* use_keys;
   std::uint16_t const* use_ranks;
@@ -38,6 +38,19 @@ GPUPS_FN inline bool is_use_of(MergedLists const& t, std::uint32_t use, Key key,
   return t.use_keys[use] == key && t.use_ranks[use] == rank;
 }
 
+// Returns the first use from `use` on that is not one of this key by this rank. Logarithmic.
+GPUPS_FN inline std::uint32_t end_of_uses(MergedLists const& t, std::uint32_t use, Key key, std::uint32_t rank) {
+  if (use == t.uses || !is_use_of(t, use, key, rank)) return use;
+  std::uint32_t step = 1;
+  for (; t.uses - use > step && is_use_of(t, use + step, key, rank); step *= 2) use += step;
+  std::uint32_t end = t.uses - use > step ? use + step : t.uses;
+  while (end - use > 1) {
+    std::uint32_t const middle = use + (end - use) / 2;
+    is_use_of(t, middle, key, rank) ? use = middle : end = middle;
+  }
+  return end;
+}
+
 // Returns where the merged element `at` is. All uses of a user are in one block: that of the user, or of its first use.
 GPUPS_FN inline MergePlace merge_place(MergedLists const& t, std::uint32_t count, std::uint32_t at) {
   at = at < count + t.uses ? at : count + t.uses;
@@ -47,76 +60,88 @@ GPUPS_FN inline MergePlace merge_place(MergedLists const& t, std::uint32_t count
     use_is_less(t, at - 1 - middle, middle) ? high = middle : low = middle + 1;
   }
   MergePlace place{low, at - low};
-  auto const belongs_before = [&] {
-    return (place.user > 0 && is_use_of(t, place.use, t.keys[place.user - 1], number(t.users[place.user - 1].rank))) ||
-           (place.use > 0 && is_use_of(t, place.use, t.use_keys[place.use - 1], t.use_ranks[place.use - 1]));
-  };
-  while (place.use < t.uses && belongs_before()) ++place.use;
+  if (place.user > 0) {
+    place.use = end_of_uses(t, place.use, t.keys[place.user - 1], number(t.users[place.user - 1].rank));
+  }
+  if (place.use > 0) {
+    place.use = end_of_uses(t, place.use, t.use_keys[place.use - 1], t.use_ranks[place.use - 1]);
+  }
   return place;
 }
 
+// The steps of a merge.
+struct MergedSteps {
+  std::uint32_t kept, bit;
+};
+
 // Calls emit(key, user) for each user of a block, in order.
-template <class Emit>
-GPUPS_FN inline void merge_block(MergedLists const& t, std::uint32_t block, std::uint32_t size, std::uint32_t kept,
-                                 std::uint32_t bit, Emit emit) {
-  std::uint32_t const count = *t.count;
-  MergePlace at = merge_place(t, count, block * size);
-  MergePlace const end = merge_place(t, count, (block + 1) * size);
+template <Space S, class Emit>
+GPUPS_FN inline void merge_block(MergedLists const& t, std::size_t block, MergedSteps steps, Emit emit) {
+  std::uint32_t const count = *t.count, first = static_cast<std::uint32_t>(block) * kMerged<S>;
+  MergePlace at = merge_place(t, count, first);
+  MergePlace const end = merge_place(t, count, first + kMerged<S>);
   while (at.user < end.user || at.use < end.use) {
     bool const is_user = at.use == end.use || (at.user < end.user && !use_is_less(t, at.use, at.user));
     Key const key = is_user ? t.keys[at.user] : t.use_keys[at.use];
     std::uint32_t const rank = is_user ? number(t.users[at.user].rank) : t.use_ranks[at.use];
-    std::uint32_t steps = is_user ? t.users[at.user++].steps & kept : 0;
-    for (; at.use < end.use && is_use_of(t, at.use, key, rank); ++at.use) steps |= bit;
-    if (steps != 0) emit(key, RowUser{Rank{rank}, steps});
+    std::uint32_t ring = is_user ? t.users[at.user++].step_ring & steps.kept : 0;
+    if (at.use < end.use && is_use_of(t, at.use, key, rank)) {
+      ring |= steps.bit;
+      at.use = end_of_uses(t, at.use, key, rank);
+    }
+    if (ring != 0) emit(key, WindowUser{Rank{rank}, ring});
   }
 }
 
-inline std::vector<MergedLists> merged_lists(MergeUses const& m, std::uint32_t block_size) {
+inline std::vector<MergedLists> merged_lists(MergeUses const& m) {
   std::vector<MergedLists> lists;
-  for (auto const& [first, most, first_use, uses, to, first_block] : m.tables) {
+  for (auto const& table : m.tables) {
     auto const number = static_cast<std::uint32_t>(lists.size());
-    lists.push_back({.keys = m.before.keys.data() + first,
-                     .users = m.before.users.data() + first,
+    lists.push_back({.keys = m.before.keys.data() + table.first_user,
+                     .users = m.before.users.data() + table.first_user,
                      .count = m.before.counts.data() + number,
-                     .use_keys = m.run.keys.data() + first_use,
-                     .use_ranks = m.run.ranks.data() + first_use,
-                     .uses = uses,
-                     .first_block = first_block,
-                     .blocks = (most + uses + block_size - 1) / block_size,
+                     .use_keys = m.run.keys.data() + table.first_use,
+                     .use_ranks = m.run.ranks.data() + table.first_use,
+                     .uses = table.uses,
+                     .first_block = table.first_block,
+                     .blocks = table.blocks,
                      .number = number,
-                     .to = to});
+                     .to = table.to});
   }
   return lists;
 }
 
 template <Space S>
 void run(Exec<S> ex, CountMergedUses const& m) {
-  SegmentList const tables(ex, merged_lists(m, kMerged<S>), [](MergedLists const& t) { return t.blocks; });
+  SegmentList const tables(ex, merged_lists(m), [](MergedLists const& t) { return t.blocks; });
   GPUPS_ASSERT(tables.items() == m.counts.size());
-  each_item(ex, tables.segments(),
-            [kept = m.kept, bit = m.bit, counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
-              std::uint32_t count = 0;
-              merge_block(t, static_cast<std::uint32_t>(block), kMerged<S>, kept, bit, [&](Key, RowUser) { ++count; });
-              counts[t.first_block + block] = count;
-            });
+  each_large_item(
+      ex, tables.segments(),
+      [steps = MergedSteps{m.kept, m.bit}, counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
+        std::uint32_t count = 0;
+        merge_block<S>(t, block, steps, [&](Key, WindowUser) { ++count; });
+        counts[t.first_block + block] = count;
+      });
 }
 
 template <Space S>
 void run(Exec<S> ex, WriteMergedUses const& m) {
-  SegmentList const tables(ex, merged_lists(m, kMerged<S>), [](MergedLists const& t) { return t.blocks; });
+  SegmentList const tables(ex, merged_lists(m), [](MergedLists const& t) { return t.blocks; });
   GPUPS_ASSERT(tables.items() + 1 == m.block_at.size() && m.keys.size() == m.users.size());
+  for ([[maybe_unused]] auto const& table : m.tables) {
+    GPUPS_ASSERT(m.keys.size() >= std::uint64_t{table.to} + table.users_max + table.uses);
+  }
   each(ex, m.counts.size(), [counts = m.counts] GPUPS_FN(std::size_t t) { counts[t] = 0; });
-  each_item(ex, tables.segments(),
-            [kept = m.kept, bit = m.bit, at = m.block_at, keys = m.keys, users = m.users, counts = m.counts] GPUPS_FN(
-                MergedLists const& t, std::size_t block) {
-              std::uint32_t next = t.to + at[t.first_block + block] - at[t.first_block];
-              merge_block(t, static_cast<std::uint32_t>(block), kMerged<S>, kept, bit, [&](Key key, RowUser user) {
-                keys[next] = key;
-                users[next++] = user;
-              });
-              if (block + 1 == t.blocks) counts[t.number] = next - t.to;
-            });
+  each_large_item(ex, tables.segments(),
+                  [steps = MergedSteps{m.kept, m.bit}, at = m.block_at, keys = m.keys, users = m.users,
+                   counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
+                    std::uint32_t next = t.to + at[t.first_block + block] - at[t.first_block];
+                    merge_block<S>(t, block, steps, [&](Key key, WindowUser user) {
+                      keys[next] = key;
+                      users[next++] = user;
+                    });
+                    if (block + 1 == t.blocks) counts[t.number] = next - t.to;
+                  });
 }
 
 // Keys that one thread searches, each from the place of the one before it.
@@ -125,9 +150,9 @@ inline constexpr std::size_t kSearchedKeys = 32;
 // The rows of a table, and the window's users of the table.
 struct SearchedTable {
   UsedTable rows;
-  std::uint32_t first;  // in the window
+  std::uint32_t first_user;  // of the window
   Key const* keys;
-  RowUser const* users;
+  WindowUser const* users;
   std::uint32_t const* count;
 };
 
@@ -164,30 +189,30 @@ void run(Exec<S> ex, ListUsers const& l) {
     return (table.rows.size + kSearchedKeys - 1) / kSearchedKeys;
   });
   auto const turn = static_cast<int>(static_cast<std::uint64_t>(number(l.step)) % 32);
-  each_item(ex, searched.segments(),
-            [turn, valid = l.valid, keys = l.keys, first_user = l.first_user, user_count = l.user_count,
-             users = l.users] GPUPS_FN(SearchedTable const& t, std::size_t block) {
-              std::size_t const begin = t.rows.first + block * kSearchedKeys;
-              std::size_t const left = t.rows.size - block * kSearchedKeys;
-              std::uint32_t const count = *t.count;
-              std::uint32_t at = 0, high = count;
-              while (at < high) {
-                std::uint32_t const middle = at + (high - at) / 2;
-                t.keys[middle] < keys[begin] ? at = middle + 1 : high = middle;
-              }
-              for (std::size_t row = begin; row < begin + (left < kSearchedKeys ? left : kSearchedKeys); ++row) {
-                Key const key = keys[row];
-                at = lower_bound_from(t.keys, at, count, key);
-                std::uint32_t const first = t.first + at;
-                std::uint32_t listed = 0;
-                for (; at < count && t.keys[at] == key; ++at) {
-                  std::uint32_t const steps = t.users[at].steps & valid;
-                  if (steps != 0) users[first + listed++] = {t.users[at].rank, std::rotr(steps, turn)};
-                }
-                first_user[row] = first;
-                user_count[row] = listed;
-              }
-            });
+  each_large_item(ex, searched.segments(),
+                  [turn, valid = l.valid, keys = l.keys, first_user = l.first_user, user_count = l.user_count,
+                   users = l.users] GPUPS_FN(SearchedTable const& t, std::size_t block) {
+                    std::size_t const begin = t.rows.first + block * kSearchedKeys;
+                    std::size_t const left = t.rows.size - block * kSearchedKeys;
+                    std::uint32_t const count = *t.count;
+                    std::uint32_t at = 0, high = count;
+                    while (at < high) {
+                      std::uint32_t const middle = at + (high - at) / 2;
+                      t.keys[middle] < keys[begin] ? at = middle + 1 : high = middle;
+                    }
+                    for (std::size_t row = begin; row < begin + (left < kSearchedKeys ? left : kSearchedKeys); ++row) {
+                      Key const key = keys[row];
+                      at = lower_bound_from(t.keys, at, count, key);
+                      std::uint32_t const first = t.first_user + at;
+                      std::uint32_t listed = 0;
+                      for (; at < count && t.keys[at] == key; ++at) {
+                        std::uint32_t const steps = t.users[at].step_ring & valid;
+                        if (steps != 0) users[first + listed++] = {t.users[at].rank, std::rotr(steps, turn)};
+                      }
+                      first_user[row] = first;
+                      user_count[row] = listed;
+                    }
+                  });
 }
 
 GPUPS_KERNEL(count_merged_uses, CountMergedUses)

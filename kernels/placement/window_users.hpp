@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The users of the rows that are used in a window of steps: a column that takes in the uses of each step once, when the
-// window reaches it. Columns of all tables; no function waits, and the numbers of launches do not depend on the numbers
-// of tables, ranks and uses.
+// The users of the rows that are used in the steps that a policy sees (the window): a column into which the uses of
+// each batch are merged once, when the window reaches its step. Columns of all tables; no function waits, and the
+// numbers of launches do not depend on the numbers of tables, ranks and uses.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,30 @@
 
 namespace gpups::kernels {
 
-// Returns the bit of a step in RowUser::steps of a window. A window has fewer steps than there are bits.
-constexpr std::uint32_t window_bit(Clock step) {
+// A rank that uses a row in steps of a window. step_ring: step s has bit s % 32. Bits of steps that have passed are
+// dropped by the next merge: until then, the window may have begun kPolicyWindow - 1 steps earlier.
+struct WindowUser {
+  Rank rank{};
+  std::uint32_t step_ring = 0;
+};
+static_assert(2 * kPolicyWindow <= 32);
+
+// Returns the bit of a step.
+constexpr std::uint32_t step_ring_bit(Clock step) {
   return std::uint32_t{1} << (static_cast<std::uint64_t>(number(step)) % 32);
 }
 // Returns the bits of the steps from `first` to the one before `end`.
-constexpr std::uint32_t window_bits(Clock first, Clock end) {
+constexpr std::uint32_t step_ring_bits(Clock first, Clock end) {
   std::uint32_t bits = 0;
-  for (Clock step = first; step < end; step = step + 1) bits |= window_bit(step);
+  for (Clock step = first; step < end; step = step + 1) bits |= step_ring_bit(step);
   return bits;
 }
 
-// The users of rows, in the ascending order of table, key and rank. Table t has counts[t] of them, from a place on that
-// the host knows. A user has the bits of its steps.
+// The users of rows, in the ascending order of table, key and rank. Those of table t are counts[t] elements, from one
+// on that the functions get in other arguments.
 struct WindowUsers {
   View<Key const> keys;
-  View<RowUser const> users;
+  View<WindowUser const> users;
   View<std::uint32_t const> counts;  // (tables)
 };
 
@@ -42,17 +50,17 @@ inline std::uint32_t merged_blocks(Device device, std::uint32_t count) {
 }
 
 // Merges the uses of a step into a window, in two passes: each block counts its users, and then writes them after those
-// of the blocks before it.
+// of the blocks before it. A use may be there several times.
 struct MergeUses {
   struct MergedTable {
-    std::uint32_t first = 0, most = 0;      // its users, of which there are at most so many
-    std::uint32_t first_use = 0, uses = 0;  // in the run
-    std::uint32_t to = 0;                   // where its users go
-    std::uint32_t first_block = 0;          // it has merged_blocks(most + uses) blocks
+    std::uint32_t first_user = 0, users_max = 0;  // of the window
+    std::uint32_t first_use = 0, uses = 0;        // of the run
+    std::uint32_t to = 0;                         // of the merged users, the first of this table
+    std::uint32_t first_block = 0, blocks = 0;    // merged_blocks(users_max + uses)
   };
   std::span<MergedTable const> tables;
   WindowUsers before;
-  std::uint32_t kept = 0;  // bits of the steps that stay in the window; users without any are dropped
+  std::uint32_t kept = 0;  // bits of the steps that stay; users without any are dropped
   UseRun run;
   std::uint32_t bit = 0;  // of the run's step
 };
@@ -62,7 +70,7 @@ struct CountMergedUses : MergeUses {
 struct WriteMergedUses : MergeUses {
   View<std::uint32_t const> block_at;  // (blocks + 1): the running sums of the counts of blocks
   View<Key> keys;
-  View<RowUser> users;
+  View<WindowUser> users;      // as many as keys: at least the last `to` with its users and uses
   View<std::uint32_t> counts;  // (tables)
 };
 void count_merged_uses(Stream& stream, CountMergedUses const& arguments);
@@ -73,12 +81,12 @@ void write_merged_uses(Stream& stream, WriteMergedUses const& arguments);
 struct ListUsers {
   struct WindowTable {
     UsedTable rows{};
-    std::uint32_t first = 0;  // its users in the window
+    std::uint32_t first_user = 0;  // of the window
   };
   std::span<WindowTable const> tables;
   WindowUsers window;
   Clock step{};
-  std::uint32_t valid = 0;  // bits of the window's steps, from `step` on
+  std::uint32_t valid = 0;  // bits of the steps that the window has, from `step` on
   View<Key const> keys;     // of the rows
   View<std::uint32_t> first_user, user_count;
   View<RowUser> users;  // as many as the window has room for

@@ -130,6 +130,11 @@ void each_item(DeviceExec ex, Segments<T> all, F f) {
     f(all.list[segment], item - all.first[segment]);
   });
 }
+// The same for items with much work each.
+template <class T, class F>
+void each_large_item(DeviceExec ex, Segments<T> all, F f) {
+  each_item(ex, all, f);
+}
 // Calls f(segment, i, lanes) for each item i of each segment with a team of lanes.
 template <class T, class F>
 void each_row_item(DeviceExec ex, Segments<T> all, F f) {
@@ -161,6 +166,14 @@ template <class T, class F>
 void each_item(HostExec ex, Segments<T> all, F f) {
   each_item_range(ex, all, kBlockElements, [&](T const& segment, std::size_t first, std::size_t last) {
 #pragma GCC ivdep
+    for (std::size_t i = first; i < last; ++i) f(segment, i);
+  });
+}
+// The same for items with much work each, such as thousands of elements.
+template <class T, class F>
+void each_large_item(HostExec ex, Segments<T> all, F f) {
+  constexpr std::size_t kLargeItems = 32;
+  each_item_range(ex, all, kLargeItems, [&](T const& segment, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) f(segment, i);
   });
 }

@@ -32,7 +32,9 @@ class AnnouncedUsesOn : public test::OnDevice {
     kernels::HostReads reads(stream_);
     uses_.list_keys(stream_, kTables, Clock{step}, reads);
     reads.wait();
-    return uses_.list_rows(stream_, Clock{step});
+    auto rows = uses_.list_rows_with_users(stream_, Clock{step}, reads);
+    reads.wait();
+    return rows;
   }
   // Returns the rows of a step, and forgets it.
   Users take(std::int64_t step) {
@@ -121,6 +123,80 @@ TEST_P(AnnouncedUsesOn, SeesAllUsesOfItsWindow) {
       std::sort(users.begin(), users.end(), [](auto const& a, auto const& b) { return a.rank < b.rank; });
     }
     EXPECT_EQ(take(now), expected) << "step " << now;
+  }
+}
+
+// Users are merged in blocks of 512 elements on the host, and of 32 on a GPU.
+TEST_P(AnnouncedUsesOn, RepeatedUsesAreOneUser) {
+  std::int64_t step = 0;
+  for (std::uint64_t const before : {0U, 1U, 31U, 32U, 33U, 511U, 512U, 513U}) {
+    std::vector<std::uint64_t> keys;
+    for (std::uint64_t key = 0; key < before; ++key) keys.push_back(key);
+    keys.insert(keys.end(), 1200, 5000);
+    keys.push_back(6000);
+    uses_.add(Clock{step}, {Rank{1}, {list(0, keys), list(1, {5000}), list(0, {5000})}});
+    uses_.add(Clock{step}, {Rank{2}, {list(0, {4000, 5000, 6000})}});
+    uses_.add(Clock{step + 1}, {Rank{1}, {list(0, keys)}});
+    for (int const now : {0, 1}) {
+      auto const users = take(step++);
+      std::uint32_t const steps = now == 0 ? 3 : 1;
+      EXPECT_EQ(users.size(), before + (now == 0 ? 4 : 2));
+      std::vector<RowUser> expected{{Rank{1}, steps}};
+      if (before > 0) {
+        EXPECT_EQ(users.at({0, before - 1}), expected) << before;
+      }
+      if (now == 0) expected.push_back({Rank{2}, 1});
+      EXPECT_EQ(users.at({0, 5000}), expected) << before;
+      EXPECT_EQ(users.at({0, 6000}), expected) << before;
+    }
+  }
+}
+
+// Steps between which nothing is used, and plans that see no new batch: the bits of steps that have passed are gone.
+TEST_P(AnnouncedUsesOn, ForgetsStepsThatHavePassed) {
+  std::mt19937 random(2);
+  for (int repetition = 0; repetition < 8; ++repetition) {
+    uses_ = {};
+    std::map<std::int64_t, std::map<std::uint64_t, std::vector<std::uint32_t>>> used;  // ranks by step and key
+    std::int64_t last = 0;
+    for (int i = 0; i < 60; ++i) {
+      constexpr std::int64_t kGaps[] = {1, 1, 1, 2, 15, 16, 17, 31, 32, 33, 40};
+      last += kGaps[random() % std::size(kGaps)];
+      for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        for (std::uint64_t key = 0; key < 8; ++key) {
+          if (random() % 3 == 0) used[last][key].push_back(rank);
+        }
+      }
+    }
+    // All are announced at once, or each as far ahead as a policy sees.
+    auto const announce = [&](std::int64_t step) {
+      for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        std::vector<std::uint64_t> keys;
+        for (auto const& [key, ranks] : used[step]) {
+          if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) keys.push_back(key);
+        }
+        uses_.add(Clock{step}, {Rank{rank}, {list(0, keys)}});
+      }
+    };
+    std::vector<std::int64_t> steps;
+    for (auto const& [step, keys] : used) steps.push_back(step);
+    auto next = steps.begin();
+    for (std::int64_t const now : steps) {
+      for (; next != steps.end() && (repetition % 2 == 0 || *next < now + kPolicyWindow); ++next) announce(*next);
+      Users expected;
+      for (auto const& [key, ranks_now] : used[now]) {
+        for (std::uint32_t rank = 0; rank < 3; ++rank) {
+          RowUser user{Rank{rank}, 0};
+          for (auto const& [step, keys] : used) {
+            if (step < now || step >= now + kPolicyWindow || !keys.contains(key)) continue;
+            auto const& ranks = keys.at(key);
+            if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) user.steps |= 1U << (step - now);
+          }
+          if (user.steps != 0) expected[{0, key}].push_back(user);
+        }
+      }
+      EXPECT_EQ(take(now), expected) << "step " << now << ", repetition " << repetition;
+    }
   }
 }
 

@@ -26,7 +26,7 @@ TEST_F(HostileHome, RejectsRouteOfBatchThatHasLists) {
   expect_rejected("a route for a batch that was not announced");
 }
 
-TEST_F(HostileHome, RejectsRouteBytesWithoutRoutes) {
+TEST_F(HostileHome, RejectsForwardBytesWithoutForwards) {
   send_gradients({.forwards = {{}, 9}});
   expect_rejected("more bytes of keys than its batches can need");
 }

@@ -34,7 +34,7 @@ class OwnerDirectoryOn : public test::OnDevice {
     kernels::HostReads reads(*stream_);
     uses.list_keys(*stream_, 2, Clock{step}, reads);
     reads.wait();
-    auto const rows = uses.list_rows(*stream_, Clock{step});
+    auto const rows = uses.list_rows_with_users(*stream_, Clock{step}, reads);
     std::vector<kernels::RowsOfTable> tables;
     for (auto const& table : rows.tables) {
       tables.push_back({.first = table.first, .size = table.size, .policy = PlacementPolicy::kRelocate});

@@ -112,7 +112,9 @@ std::uint64_t replica_bytes(BatchPart const& part, StepSizes const& step) {
 }
 
 // Returns the bytes that a home takes for the keys of batches that ranks have announced to it: the keys of each batch
-// as they were received and, for the steps that the policy sees, sorted uses, and at most as many users of rows.
+// as they were received and, for the steps that the policy sees, sorted uses, and at most as many users of rows. A user
+// takes 16 bytes in the column, and 8 among the most used rows; then 16 while a column is merged into another one, or
+// while a step is planned.
 std::uint64_t announced_bytes(std::span<BatchPart const> parts, StepSizes const& step) {
   constexpr std::uint64_t kStepsSeen = 16, kSorted = 22, kUsers = 40;  // see cache/placement/announced_uses.hpp
   std::uint64_t bytes = 0;

@@ -64,7 +64,7 @@ class LateFetches {
     std::uint64_t id = 0;
     std::vector<std::uint64_t> sent;
   };
-  // A late fetch of another rank, as far as this rank answers it.
+  // A late fetch of another rank that this rank must answer. routes: only if it is the home.
   struct LateRequest {
     ReaderBatchId of;
     Rank home{};

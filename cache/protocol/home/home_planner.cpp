@@ -28,8 +28,10 @@ std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
   std::vector<Plan> plans;
   auto const* const step = uses_.at(clock);
   if (step == nullptr) return plans;
-  auto used = uses_.list_rows(state_.stream, clock);
-  auto const lists = wait_list(*step, used, clock);
+  kernels::HostReads reads(state_.stream);
+  // Without a policy, the users of rows do not matter.
+  auto used = state_.rows_move() ? uses_.list_rows_with_users(state_.stream, clock, reads) : uses_.list_rows(clock);
+  auto const lists = wait_list(*step, used, clock, reads);
   queue_forwards(*step, lists, clock);
   auto routes = write_routes(*step, lists, clock);
   for (std::size_t b = 0; b < step->batches.size(); ++b) {
@@ -65,7 +67,8 @@ std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& us
 }
 
 // Lets the policy choose the owners of the rows, and makes the lists of all owners.
-HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows const& used, Clock clock) {
+HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows const& used, Clock clock,
+                                              kernels::HostReads& reads) {
   auto& stream = state_.stream;
   auto const owners = state_.placement.choose(stream, used, rows_of_tables(used), clock);
   StepLists lists;
@@ -105,7 +108,6 @@ HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows con
                               .list_of = list_of,
                               .away = away});
   kernels::partition_items(stream, {list_of, all, items, first});
-  kernels::HostReads reads(stream);
   std::vector<std::uint32_t> moved;
   reads.add<std::uint32_t>(first.view(), lists.first);
   reads.add<std::uint32_t>(away.view(), lists.away);

@@ -38,8 +38,7 @@ class HomePlanner {
   // Looks at the batches of a step, of which all that are announced in time have arrived. Queued on the stream. reads:
   // the host reads the numbers of rows with these.
   void list_keys(Clock clock, kernels::HostReads& reads) {
-    // Without a policy, nobody looks at the users of rows.
-    uses_.list_keys(state_.stream, state_.tables.size(), clock, reads, state_.rows_move());
+    uses_.list_keys(state_.stream, state_.tables.size(), clock, reads);
   }
   // Sets that this step is to be planned; wait_plan() may follow while ranks train the step before it.
   void expect(Clock clock) { expected_ = clock; }
@@ -87,7 +86,7 @@ class HomePlanner {
   };
   std::vector<kernels::RowsOfTable> rows_of_tables(UsedRows const& used) const;
   bool sees_as_far(Clock clock);
-  StepLists wait_list(StepUses const& step, UsedRows const& used, Clock clock);
+  StepLists wait_list(StepUses const& step, UsedRows const& used, Clock clock, kernels::HostReads& reads);
   KeysByRole keys_of(StepUses const& step, StepLists const& lists, std::size_t batch, Rank owner) const;
   void queue_forwards(StepUses const& step, StepLists const& lists, Clock clock);
   std::vector<std::optional<BatchRoute>> write_routes(StepUses const& step, StepLists const& lists, Clock clock);

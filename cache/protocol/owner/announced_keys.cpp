@@ -11,7 +11,7 @@
 namespace gpups::cache {
 namespace {
 
-// Returns whether the plain keys of lists have as many bytes as their message says.
+// Returns whether the plain keys of lists have key_bytes bytes.
 bool have_plain_size(Intents const& lists) {
   std::uint64_t left = lists.key_bytes / sizeof(Key);
   for (auto const& list : lists.batches) {

@@ -30,8 +30,10 @@ class AnnouncedKeys {
   void take_planned(Rank reader, Clock clock, KeysByRole keys) { take({reader, clock}, state_.me, std::move(keys)); }
   // Receives the forwards of a gradient phase, and then calls `then`.
   void receive_forwards(Rank home, Forwards const& forwards, std::function<void()> then);
-  // Receive the keys of a late fetch, and then call `then`; of the given keys, take_planned() takes those of this rank.
+  // Receives the keys of a late fetch, and then calls `then` with them. take_planned() takes those of rows that this
+  // rank owns.
   void receive_late(Rank from, LateFetch const& message, std::function<void(std::vector<PartKeys>)> then);
+  // Receives and takes the keys of a late forward, and then calls `then`.
   void receive_late_forward(Rank home, LateForward const& message, std::function<void()> then);
 
   // Throws PeerError if a rank has ended `step` without the keys of a batch that it announced for this step.

@@ -33,7 +33,7 @@ class Gathers {
   // Starts a gather. Does not wait for other ranks. Throws PeerError if another rank's part, which has arrived, belongs
   // to another call.
   void begin(std::shared_ptr<GatherRequest> const& request);
-  // Takes what a rank gives to a gather. Throws PeerError if it is out of order, or if it belongs to another call than
+  // Adds the part of a rank to a gather. Throws PeerError if it is out of order, or if it belongs to another call than
   // the gather of this rank with the same number.
   void on_message(Rank from, GatherPart const& part);
 

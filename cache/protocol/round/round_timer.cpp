@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/round/round_timer.hpp"
 
+#include "kernels/base/overloaded.hpp"
+
 namespace gpups::cache {
 
 void RoundTimer::spend(Seconds& on) {
@@ -23,9 +25,15 @@ void RoundTimer::moved(Round::Phase phase) {
 }
 
 void RoundTimer::acted(Round::Action const& action) {
-  bool const gradients =
-      std::holds_alternative<Round::SendGradients>(action) || std::holds_alternative<Round::ReceiveGradients>(action);
-  spend(gradients ? gradients_ : std::holds_alternative<Round::Apply>(action) ? update_ : refreshes_);
+  spend(std::visit(kernels::Overloaded{
+                       [this](Round::SendGradients const&) -> Seconds& { return gradients_; },
+                       [this](Round::ReceiveGradients const&) -> Seconds& { return gradients_; },
+                       [this](Round::Apply const&) -> Seconds& { return update_; },
+                       [this](Round::SendRefreshes const&) -> Seconds& { return refreshes_; },
+                       [this](Round::ReceiveRefreshes const&) -> Seconds& { return refreshes_; },
+                       [this](Round::Complete const&) -> Seconds& { return refreshes_; },
+                   },
+                   action));
 }
 
 RoundSeconds RoundTimer::seconds() const {
