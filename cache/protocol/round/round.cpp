@@ -79,7 +79,10 @@ std::optional<Round::Action> Round::next() {
   if (phase_ == Phase::kTraining) return std::nullopt;
   bool const in = phase_ == Phase::kGradientPhase;
 
-  if (!std::exchange(sent_, true)) return in ? Action(SendGradients{}) : Action(SendRefreshes{});
+  if (!std::exchange(sent_, true)) {
+    if (in) return SendGradients{};
+    return SendRefreshes{};
+  }
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     auto& peer = peers_[p];
     if (peer.given || !has_arrived(peer)) continue;
