@@ -81,6 +81,21 @@ bool is_table(std::span<TableRow const> rows) {
   return false;
 }
 
+// Whether the rows may be those of a matrix: equally long, and with values that repeat in a row, as items of a list do
+// not. The first row may be its heading.
+bool is_matrix(std::span<TableRow const> rows) {
+  constexpr std::size_t kFields = 4, kRows = 3;  // at least
+  std::size_t const fields = rows.front().size();
+  if (rows.size() < kRows || fields < kFields) return false;
+  std::size_t repeating = 0;
+  for (auto const& row : rows) {
+    if (row.size() != fields) return false;
+    std::set<std::string_view> const values(row.begin() + 1, row.end());
+    if (&row != &rows.front() && values.size() < fields - 1) ++repeating;
+  }
+  return 2 * repeating >= rows.size() - 1;
+}
+
 }  // namespace
 
 void require_lists(std::span<TableRow const> rows, std::string_view path) {
@@ -99,6 +114,12 @@ void require_lists(std::span<TableRow const> rows, std::string_view path) {
                 "{} has a number after each item, as in '{}' (it would become an item): write a line for each user and "
                 "item, or the items alone",
                 path, fmt::join(rows.front(), " "));
+  GPUPS_REQUIRE(
+      !is_matrix(rows),
+      "{} has lines of {} fields in which values repeat, as in '{}' (the values of a matrix of users and items "
+      "would become items): write a line for each user and item, or set data.columns to [\"1\", \"2-\"] if "
+      "they are items",
+      path, rows.front().size(), fmt::join(rows[1], " "));
   // The first row may be a heading that no setting names.
   bool const is_below_heading = rows.size() > kFewRows && is_table(rows.subspan(1));
   GPUPS_REQUIRE(!is_table(rows) && !is_below_heading,

@@ -15,7 +15,7 @@ namespace gpups::trainer {
 
 // Throws Error if the first rows of a file may be a user, an item and other columns: there are as many fields in each,
 // and those after the second are numbers, or a user has several lines, or columns have other names. So it does for
-// numbers of items, and for sequences of SPMF. path: for messages.
+// numbers of items, for rows of a matrix, and for sequences of SPMF. path: for messages.
 void require_lists(std::span<TableRow const> rows, std::string_view path);
 
 // Adds a notice if nearly all users are also items, and their names are no numbers: lines may be baskets without a

@@ -103,6 +103,35 @@ TEST_F(InteractionSetTest, RejectsTablesOfFewRows) {
   expect_error([&] { read_interactions(config()); }, {"SPMF"});
 }
 
+// Items of a list are distinct, and the values of a matrix are not.
+TEST_F(InteractionSetTest, RejectsMatrices) {
+  std::string ratings = "userId", dense, sparse = "user a b c d e\n";
+  for (int item = 0; item < 40; ++item) ratings += fmt::format(",{}", item + 1);
+  for (int user = 0; user < 30; ++user) {
+    ratings += fmt::format("\n{}", user + 1);
+    dense += fmt::format("{}", user);
+    sparse += fmt::format("u{} {} 0 {} 0 1\n", user, user % 2, user % 3 / 2);
+    for (int item = 0; item < 40; ++item) {
+      int const value = user * 7 + item * 3;
+      ratings += fmt::format(",{}", value % 4 == 0 ? value % 6 : 0);
+      dense += fmt::format("\t{}.0", value % 5);
+    }
+    dense += "\n";
+  }
+  for (auto const& text : {ratings, dense, sparse, std::string("userId,1,2,3\n1,5,3,5\n2,0,4,0\n3,1,1,0\n")}) {
+    folder_.write("train.txt", text);
+    expect_error([&] { read_interactions(config()); }, {"values repeat", "matrix", "data.columns"});
+  }
+  // Lists of equal length, of which a few repeat an item.
+  std::string lists;
+  for (int user = 0; user < 30; ++user) {
+    lists += fmt::format("u{} i{} i{} i{} i{}\n", user, user % 7, (user + 1) % 7, (user + 3) % 7, (user + 5) % 7);
+    if (user % 10 == 0) lists += fmt::format("w{} i1 i1 i2 i2\n", user);
+  }
+  folder_.write("train.txt", lists);
+  EXPECT_EQ(read_interactions(config()).users.size(), 33U);
+}
+
 // Lines of a log that gained a column, or of ratings below views.
 TEST_F(InteractionSetTest, RejectsLongerLinesBelowPairs) {
   std::string pairs;
