@@ -81,19 +81,24 @@ bool is_table(std::span<TableRow const> rows) {
   return false;
 }
 
-// Whether the rows may be those of a matrix: equally long, and with values that repeat in a row, as items of a list do
-// not. The first row may be its heading.
+// Whether the rows may be those of a matrix: equally long, of numbers, of which there are few and which repeat in a
+// row, as items of a list do not. The first row may be its heading.
 bool is_matrix(std::span<TableRow const> rows) {
   constexpr std::size_t kFields = 4, kRows = 3;  // at least
+  constexpr std::size_t kValues = 11;            // ratings from 0 to 5 by halves
   std::size_t const fields = rows.front().size();
-  if (rows.size() < kRows || fields < kFields) return false;
+  if (rows.size() < kRows || fields < kFields || rows[0].size() != fields) return false;
   std::size_t repeating = 0;
-  for (auto const& row : rows) {
+  std::set<std::string_view> all;
+  for (auto const& row : rows.subspan(1)) {
     if (row.size() != fields) return false;
     std::set<std::string_view> const values(row.begin() + 1, row.end());
-    if (&row != &rows.front() && values.size() < fields - 1) ++repeating;
+    if (!std::all_of(values.begin(), values.end(), [](std::string_view value) { return is_number(value); }))
+      return false;
+    if (values.size() < fields - 1) ++repeating;
+    all.insert(values.begin(), values.end());
   }
-  return 2 * repeating >= rows.size() - 1;
+  return 2 * repeating >= rows.size() - 1 && all.size() <= std::max(fields - 2, kValues);
 }
 
 }  // namespace
