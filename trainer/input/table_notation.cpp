@@ -74,12 +74,14 @@ bool is_open(std::string_view text, std::string_view brackets, bool opens) {
   return opens ? first > second : second > first;
 }
 
-// Throws Error if brackets are around the names of most rows: "(a, b)", "r(a, b).".
+// Throws Error if brackets are around the names of most rows: "(a, b)", "r(a, b).", "(a, b),3".
 void require_no_brackets(Division const& division, std::string_view path) {
   for (std::string_view const brackets : kBrackets) {
     TableRow const* shown = nullptr;
     auto const encloses = [&](TableRow const& row) {
-      return row.size() > 1 && is_open(row.front(), brackets, true) && is_open(row.back(), brackets, false);
+      return row.size() > 1 && is_open(row.front(), brackets, true) &&
+             std::any_of(row.begin() + 1, row.end(),
+                         [&](std::string_view field) { return is_open(field, brackets, false); });
     };
     GPUPS_REQUIRE(
         !most_are(division.rows, encloses, shown),
@@ -89,16 +91,19 @@ void require_no_brackets(Division const& division, std::string_view path) {
   }
 }
 
-// Throws Error if the last field of most rows is a list: "['i', 'j']".
+// Throws Error if the first or the last field of most rows is a list: "['i', 'j']", "frozenset({'i', 'j'})".
 void require_no_lists_in_fields(Division const& division, std::string_view path) {
   for (std::string_view const brackets : kBrackets) {
     TableRow const* shown = nullptr;
     bool several = false;
-    auto const is_list = [&](TableRow const& row) {
-      std::string_view const last = row.back();
-      bool const found = row.size() > 1 && last.size() > 2 && last.front() == brackets[0] && last.back() == brackets[1];
-      several = several || (found && last.find_first_of(",'\"") != last.npos);
+    auto const is_enclosed = [&](std::string_view field) {
+      if (field.starts_with("frozenset(")) field.remove_prefix(std::string_view("frozenset").size());
+      bool const found = field.size() > 2 && field.front() == brackets[0] && field.back() == brackets[1];
+      several = several || (found && field.find_first_of(",'\"") != field.npos);
       return found;
+    };
+    auto const is_list = [&](TableRow const& row) {
+      return row.size() > 1 && (is_enclosed(row.front()) || is_enclosed(row.back()));
     };
     bool const most = most_are(division.rows, is_list, shown);
     GPUPS_REQUIRE(!most || !several,

@@ -96,6 +96,12 @@ TEST_F(TableReaderTest, RejectsNotationsAroundNames) {
   }
   reject("('a', 'r', 'b')\n('b', 'r', 'c')\n", kTriples, {"has brackets around the names", "remove '(' and ')'"});
   reject("user,item\nu1,\"['i1', 'i2']\"\nu2,\"['i1', 'i3']\"\n", kLists, {"has lists in brackets, as in 'u1'"});
+  for (char const* text :
+       {"\"('n1', 'n2')\",1\n\"('n2', 'n3')\",2\n", "(1, 10)\t2\n(2, 10)\t1\n", "  (21, 3)\t1.0\n  (2, 30)\t4.0\n",
+        "frozenset({'a', 'b'})\t2\nfrozenset({'c', 'b'})\t1\n"}) {
+    reject(text, kEdges, {"has lists in brackets, as in", "data.separator"});
+  }
+  reject("('n1', 'n2'),1\n('n2', 'n3'),2\n", kEdges, {"has brackets around the names", "remove '(' and ')'"});
   for (char const* text : {"u1: i2 i3\nu2: i3\n", "u1 -> i1\nu2 -> i2\n", "u1:\ti2\nu2:\ti2\n"}) {
     reject(text, kLists, {"has a sign after the first name of a line, as in 'u1"});
   }

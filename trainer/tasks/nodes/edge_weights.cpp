@@ -33,6 +33,13 @@ struct NamesOfColumn {
     std::nth_element(numbers.begin(), middle, numbers.end());
     return *middle;
   }
+  // The names that both columns have, as a fraction of those that one of them has.
+  double shared(NamesOfColumn const& other) const {
+    auto const both = std::count_if(counts.begin(), counts.end(),
+                                    [&](auto const& name) { return other.counts.contains(name.first); });
+    auto const all = counts.size() + other.counts.size() - static_cast<std::size_t>(both);
+    return static_cast<double>(both) / static_cast<double>(all);
+  }
   // The lines in which both columns would have the same name by chance.
   double expected_equal(NamesOfColumn const& other, double lines) const {
     double sum = 0;
@@ -61,6 +68,14 @@ bool differ(std::size_t equal, double expected, std::size_t nodes) {
   return !tells || 4 * static_cast<double>(equal) <= expected;
 }
 
+// Whether the weights have the names of a column of nodes, and the other column of nodes has others: it may be a count
+// or a time. Unlike differ(), this also tells if some edges lead from a node to itself.
+bool has_names_of(NamesOfColumn const& weights, NamesOfColumn const& column, NamesOfColumn const& other) {
+  constexpr std::size_t kNamesMin = 10;
+  constexpr double kNearlyAll = .8;
+  return weights.counts.size() >= kNamesMin && weights.shared(column) >= kNearlyAll && 2 * other.shared(column) <= 1;
+}
+
 }  // namespace
 
 void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, Dictionary const& nodes,
@@ -82,7 +97,10 @@ void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, 
     return are_alike(weights, column) &&
            differ(equal, weights.expected_equal(column, static_cast<double>(lines)), nodes.size());
   };
-  if (!are_nodes_like(to, equal_to) && !are_nodes_like(from, equal_from)) return;
+  if (!are_nodes_like(to, equal_to) && !are_nodes_like(from, equal_from) && !has_names_of(weights, to, from) &&
+      !has_names_of(weights, from, to)) {
+    return;
+  }
   notices.push_back(
       fmt::format("{} of the first {} weights of {} are names of nodes, such as {}: if a line is a node and its "
                   "neighbours, write a "

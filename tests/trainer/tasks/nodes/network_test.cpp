@@ -215,6 +215,13 @@ TEST_F(NetworkTest, SaysThatManyWeightsAreNodes) {
        {text_of([](auto i, auto a, auto b, auto) { return fmt::format("{} {} {}\n", 20 * (i / 4) + 20, a, b); }),
         text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", 1 + other % 8, a, b); }),
         text_of([](auto, auto a, auto b, auto other) { return fmt::format("{} {} {}\n", a, 1 + other % 8, b); }),
+        // Some edges lead from a node to itself: as few as by chance, or many.
+        text_of([](auto i, auto a, auto b, auto other) {
+          return fmt::format("{} {} {}\n", 1'000'000'000 + i, a, other % 100 == 0 ? a : 1 + b % 100);
+        }),
+        text_of([](auto, auto a, auto b, auto other) {
+          return fmt::format("{} {} {}\n", 1 + other % 9, a, other % 20 == 0 ? a : 1 + b % 100);
+        }),
         text_of([](auto, auto a, auto b, auto other) {
           return other % 2 == 0 ? fmt::format("{} {}\n", a, b) : fmt::format("{} {} {}\n", a, b, b + 1);
         })}) {
