@@ -52,13 +52,20 @@ class NodeTask : public SkipGramTask {
       : SkipGramTask(node_options(data.network(), config), config, "nodes", data.names().size(), schedule_steps),
         data_(data),
         sampler_(data.network(), walk_options(config), node_options(data.network(), config)),
-        seed_(static_cast<std::uint64_t>(config.data.split_seed)) {}
+        seed_(static_cast<std::uint64_t>(config.data.split_seed)) {
+    for (std::string_view const split : {"valid", "test"}) {
+      for (auto const& pair : data.split(split)) held_out_.push_back(std::minmax(pair.first, pair.second));
+    }
+    std::sort(held_out_.begin(), held_out_.end());
+  }
 
   Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override {
     kernels::NvtxRange const range("evaluate");
     Network const& network = data_.network();
-    auto const have_edge = [&network](std::uint32_t from, std::uint32_t to) {
-      return network.has_edge(from, to) || network.has_edge(to, from);
+    // Edges of all splits: in a dense network, many nodes without an edge for training have one that is held out.
+    auto const have_edge = [&](std::uint32_t from, std::uint32_t to) {
+      return network.has_edge(from, to) || network.has_edge(to, from) ||
+             std::binary_search(held_out_.begin(), held_out_.end(), EndNodes(std::minmax(from, to)));
     };
     return wait_compare_pairs(
         stream, store, data_.split(split),
@@ -69,8 +76,11 @@ class NodeTask : public SkipGramTask {
   SkipGramGroups groups(Batch const& batch) const override { return sampler_.groups(batch); }
 
  private:
+  using EndNodes = std::pair<std::uint32_t, std::uint32_t>;
+
   NodeData const& data_;
   WalkSampler sampler_;
+  std::vector<EndNodes> held_out_;  // of both splits, each with the smaller number first; ascending
   std::uint64_t seed_;
 };
 

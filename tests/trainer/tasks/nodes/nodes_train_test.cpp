@@ -98,6 +98,17 @@ TEST_F(NodesTrainTest, HeldOutEdgesHaveAnAuc) {
   EXPECT_NEAR(untrained.at("test").at("auc").get<double>(), 0.5, 0.15);
 }
 
+// Each node has an edge to each other one, in one of the splits, so there is nothing to compare an edge with.
+TEST_F(NodesTrainTest, HeldOutEdgesAreNotComparedWithEachOther) {
+  std::string complete;
+  for (int a = 0; a < 12; ++a) {
+    for (int b = 0; b < a; ++b) complete += fmt::format("{} {}\n", a, b);
+  }
+  folder_.write("edges.txt", complete);
+  auto const metrics = run("run", {"data.valid_share=0.2", "data.test_share=0.2"});
+  for (char const* split : {"valid", "test"}) EXPECT_EQ(metrics.at(split).value("auc", 2.0), 2.0) << split;
+}
+
 // All pairs of 12 nodes are edges. Of the held-out ones, only those of node 10 have a pair that is none for training.
 TEST_F(NodesTrainTest, FewComparisonsAreSaid) {
   std::string const held_out = "10 11\n10 12\n13 14\n15 16\n17 18\n";
