@@ -109,14 +109,14 @@ TEST_F(NodesTrainTest, HeldOutEdgesAreNotComparedWithEachOther) {
   for (char const* split : {"valid", "test"}) EXPECT_EQ(metrics.at(split).value("auc", 2.0), 2.0) << split;
 }
 
-// All pairs of 12 nodes are edges. Of the held-out ones, only those of node 10 have a pair that is none for training.
+// All pairs of 12 nodes are edges, but for one of node 10. So of the held-out ones, only two can be compared.
 TEST_F(NodesTrainTest, FewComparisonsAreSaid) {
   std::string const held_out = "10 11\n10 12\n13 14\n15 16\n17 18\n";
   std::string train;
   for (int a = 10; a < 22; ++a) {
     for (int b = a + 1; b < 22; ++b) {
       std::string const edge = fmt::format("{} {}\n", a, b);
-      if (held_out.find(edge) == std::string::npos) train += edge;
+      if (held_out.find(edge) == std::string::npos && edge != "10 21\n") train += edge;
     }
   }
   folder_.write("edges.txt", train);
