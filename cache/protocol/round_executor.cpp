@@ -226,8 +226,8 @@ void RoundExecutor::send_refresh_phase() {
   Clock const next = state_.round.clock() + 1;
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && state_.round.applied() == state_.round.clock());
   auto const values = values_.wait_pack(next, std::exchange(existing_, {}));
-  auto const moves =
-      moves_.pack(next, std::exchange(leaving_, {}));  // after the values: the rows become replicas of this rank
+  // After the values: the rows become replicas of this rank.
+  auto const moves = moves_.pack(next, std::exchange(leaving_, {}));
   if (state_.staleness > 0) leased_.pin_leaving(next);
   for (Rank const peer : state_.others()) {
     RefreshPhase message{.clock = state_.round.clock()};
