@@ -287,7 +287,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
       std::vector<std::size_t> dims;
       for (auto const& table : engine.tables()) dims.push_back(table->dim());
       for (auto const& file : manifest.residuals) {
-        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims), owns);
+        engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims));
       }
     });
     return std::string();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residuals of this rank's gradients, for all owners and tables.
+// The residuals of this rank's gradients, for all tables.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,33 +13,41 @@
 
 namespace gpups::cache {
 
-// Has one ResidualTable for each owner and each table with gradient compression. For the thread that makes progress.
-// Functions with `wait` in their names block until `stream` is done.
+// Has one ResidualTable for each table with gradient compression, whoever owns the rows: a row that moves between other
+// ranks keeps its residual here. For the thread that makes progress. Functions with `wait` in their names block until
+// `stream` is done.
 class GradientResiduals {
  public:
-  // Returns the residuals for rows of `owner`; creates an empty ResidualTable at the first call. REQUIRES: the table
-  // has gradient compression.
-  ResidualTable& of(Rank owner, TableId table, Device device, TableOptions const& options) {
-    auto& rows = rows_[{owner, table}];
-    if (rows == nullptr) rows = std::make_unique<ResidualTable>(device, options);
+  // Returns the residuals of a table; creates an empty ResidualTable at the first call. ranks: of the group, for the
+  // capacity. REQUIRES: the table has gradient compression.
+  ResidualTable& of(TableId table, Device device, TableOptions const& options, int ranks) {
+    auto& rows = rows_[table];
+    if (rows == nullptr) {
+      auto of_all = options;
+      of_all.gradient_compression.capacity_rows *= static_cast<std::size_t>(std::max(ranks - 1, 1));
+      rows = std::make_unique<ResidualTable>(device, of_all);
+    }
     return *rows;
   }
 
-  // Returns true if of() was called for these arguments.
-  bool has(Rank owner, TableId table) const { return rows_.contains({owner, table}); }
+  // Returns true if of() was called for the table.
+  bool has(TableId table) const { return rows_.contains(table); }
 
   // Flushed rows of one table.
   struct TableFlush {
     TableId table;
     ResidualTable::FlushedRows rows;
   };
-  // Returns the residuals that step `step` must send to `owner` in addition to the gradients of its batch.
-  std::vector<TableFlush> wait_take_flushed(Stream& stream, Rank owner, Clock step) {
+  // Returns the residuals that step `step` must send in addition to the gradients of its batch. rank_for: returns the
+  // ranks to which rows of a table are sent.
+  template <class RankFor>
+  std::vector<TableFlush> wait_take_flushed(Stream& stream, Clock step, RankFor const& rank_for) {
     std::vector<TableFlush> all;
-    for (auto& [of, rows] : rows_) {
-      if (of.first != owner) continue;
-      for (auto& flushed : rows->wait_take_flushed(stream, step, send_all_))
-        all.push_back({of.second, std::move(flushed)});
+    for (auto& [table, rows] : rows_) {
+      auto const ranks_for = [&, id = table](std::vector<Key> const& keys) { return rank_for(id, keys); };
+      for (auto& flushed : rows->wait_take_flushed(stream, step, send_all_, ranks_for)) {
+        all.push_back({table, std::move(flushed)});
+      }
     }
     return all;
   }
@@ -46,44 +55,31 @@ class GradientResiduals {
   void send_all() { send_all_ = true; }
   bool sends_all() const { return send_all_; }
 
-  // Ends a step, after the gradients of all owners have been encoded. rejected: restores the residuals of before the
-  // step.
+  // Ends a step, after its gradients have been encoded. rejected: restores the residuals of before the step.
   void wait_end_step(Stream& stream, bool rejected) {
-    for (auto& [of, rows] : rows_) rows->wait_end_step(stream, rejected);
+    for (auto& [table, rows] : rows_) rows->wait_end_step(stream, rejected);
     if (!rejected) send_all_ = false;
   }
 
-  // Drops the residuals of these keys, of all owners. Call it between steps.
+  // Drops the residuals of these keys. Call it between steps.
   void wait_drop(Stream& stream, TableId table, View<Key const> keys) {
-    for (auto& [of, rows] : rows_) {
-      if (of.second == table) rows->wait_drop(stream, keys);
-    }
+    if (has(table)) rows_.at(table)->wait_drop(stream, keys);
   }
 
-  // Returns the keys of the residuals of a table, of all owners. Call it between steps.
+  // Returns the keys of the residuals of a table. Call it between steps.
   std::vector<Key> wait_keys(Stream& stream, TableId table) const {
-    std::vector<Key> all;
-    for (auto const& [of, rows] : rows_) {
-      if (of.second != table) continue;
-      auto const keys = rows->wait_keys(stream);
-      all.insert(all.end(), keys.begin(), keys.end());
-    }
-    return all;
+    return has(table) ? rows_.at(table)->wait_keys(stream) : std::vector<Key>();
   }
 
-  // Returns all residuals, for a checkpoint. Call it between steps.
+  // Returns all residuals, for a checkpoint; the caller sets `waits`. Call it between steps.
   std::vector<ResidualChunk> wait_save(Stream& stream) const {
     std::vector<ResidualChunk> chunks;
-    for (auto const& [of, rows] : rows_) {
-      auto& chunk = chunks.emplace_back(rows->wait_save(stream));
-      chunk.peer = of.first;
-      chunk.table = of.second;
-    }
+    for (auto const& [table, rows] : rows_) chunks.emplace_back(rows->wait_save(stream)).table = table;
     return chunks;
   }
 
  private:
-  std::map<std::pair<Rank, TableId>, std::unique_ptr<ResidualTable>> rows_;
+  std::map<TableId, std::unique_ptr<ResidualTable>> rows_;
   bool send_all_ = false;
 };
 

@@ -100,7 +100,8 @@ FileChecksum write_residuals(ResidualFile const& file, std::filesystem::path con
   writer.put(file.writers);
   writer.put(file.samples);
   for (auto const& chunk : file.chunks) {
-    write_head(writer, chunk.table, chunk.peer, chunk.threshold);
+    Rank const other{(number(file.writer) + 1) % file.writers};
+    write_head(writer, chunk.table, chunk.waits ? file.writer : other, chunk.threshold);
     write_rows(writer, chunk.keys, chunk.marks, chunk.sums);
   }
   writer.put(kNoMoreTables);
@@ -121,8 +122,12 @@ ResidualFile read_residuals(std::filesystem::path const& path, std::vector<std::
   file.writers = reader.get<std::uint32_t>();
   file.samples = reader.get<std::uint64_t>();
   while (auto const of = read_owner(reader, path.string(), dims.size(), file.writers)) {
-    ResidualChunk chunk{
-        .table = of->table, .peer = of->rank, .threshold = read_threshold(reader), .keys = {}, .marks = {}, .sums = {}};
+    ResidualChunk chunk{.table = of->table,
+                        .waits = of->rank == file.writer,
+                        .threshold = read_threshold(reader),
+                        .keys = {},
+                        .marks = {},
+                        .sums = {}};
     read_rows(reader, dims[number(of->table)], chunk.keys, chunk.marks, chunk.sums);
     file.chunks.push_back(std::move(chunk));
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/feedback/residual_table.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "cache/wire/key_coding.hpp"
 #include "cache/wire/row_coder.hpp"
@@ -102,69 +104,99 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
   return part;
 }
 
-// Encodes rows in ascending order of their keys. The order of slots would differ after a restore, and where rows share
-// scales the order of rows changes the bits.
-ResidualTable::FlushedRows ResidualTable::wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact) {
-  FlushedRows flushed{.exact = exact, .keys = {}, .bytes = {}};
+// Encodes the rows for each rank in ascending order of their keys. The order of slots would differ after a restore, and
+// where rows share scales the order of rows changes the bits.
+void ResidualTable::wait_encode(Stream& stream, View<std::uint32_t const> unordered, bool exact, Flush& flush) {
   auto const keys = to_host(stream, keys_.wait_keys(stream, unordered).view());
   auto const slot_of = to_host(stream, unordered);
-  std::vector<std::uint32_t> ordered;
+  auto const ranks = flush.ranks_for(keys);
+  GPUPS_ASSERT(ranks.size() == keys.size());
+  struct RowsFor {
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> slots;
+  };
+  std::map<Rank, RowsFor> by_rank;
   for (std::uint32_t const place : order_by_value(View<Key const>(keys))) {
-    flushed.keys.push_back(keys[place]);
-    ordered.push_back(slot_of[place]);
+    auto& rows = by_rank[ranks[place]];
+    rows.keys.push_back(keys[place]);
+    rows.slots.push_back(slot_of[place]);
   }
-  auto const slots = to_device(stream, ordered);
-  Matrix<std::int64_t> const rows(stream.device(), slots.size(), table_.dim);
-  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = rows});
-  auto bytes = RowCoder(table_, table_.gradient_compression, exact).wait_encode(stream, rows, 0);
-  kernels::scatter_residual(stream, {.from = rows, .slots = slots, .residual = residuals_.ref()});
-  stream.wait();
-  flushed.bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes));
-  return flushed;
+  for (auto& [to, rows] : by_rank) {
+    auto const slots = to_device(stream, rows.slots);
+    Matrix<std::int64_t> const sums(stream.device(), slots.size(), table_.dim);
+    kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = sums});
+    auto bytes = RowCoder(table_, table_.gradient_compression, exact).wait_encode(stream, sums, 0);
+    kernels::scatter_residual(stream, {.from = sums, .slots = slots, .residual = residuals_.ref()});
+    stream.wait();
+    flush.rows.push_back({.to = to,
+                          .exact = exact,
+                          .keys = std::move(rows.keys),
+                          .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))});
+  }
+}
+
+Array<std::uint32_t> ResidualTable::wait_nonzero(Stream& stream, View<std::uint32_t const> slots,
+                                                 MatrixView<std::int64_t const> residuals) const {
+  Device const device = stream.device();
+  Array<std::uint8_t> const flags(device, slots.size());
+  Array<std::uint32_t> const numbers(device, slots.size());
+  Array<std::uint32_t> filled(device, slots.size());
+  kernels::flag_nonzero(stream, {.rows = residuals, .flags = flags});
+  filled.truncate(
+      kernels::wait_list_flagged(stream, {.flags = flags, .rows = numbers, .from = slots, .taken = filled}));
+  return filled;
+}
+
+Array<std::uint32_t> ResidualTable::wait_known(Stream& stream, View<Key const> keys) const {
+  Array<std::uint32_t> const slots(stream.device(), keys.size());
+  keys_.find(stream, keys, slots);
+  auto known = to_host(stream, slots.view());
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  if (!known.empty() && known.back() == kernels::kNoRow) known.pop_back();
+  return to_device(stream, known);
 }
 
 // Flushes the rows that have a residual other than 0.
-void ResidualTable::wait_flush_nonzero(Stream& stream, View<std::uint32_t const> slots, bool exact,
-                                       std::vector<FlushedRows>& flushed) {
-  Device const device = stream.device();
+void ResidualTable::wait_flush_nonzero(Stream& stream, View<std::uint32_t const> slots, bool exact, Flush& flush) {
   UndoRecord& before = remember(stream, slots, keys_.wait_keys(stream, slots));
-  auto& old = before.residuals = Matrix<std::int64_t>(device, slots.size(), table_.dim);
+  auto& old = before.residuals = Matrix<std::int64_t>(stream.device(), slots.size(), table_.dim);
   kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = old});
-  Array<std::uint8_t> const flags(device, slots.size());
-  Array<std::uint32_t> const numbers(device, slots.size()), filled(device, slots.size());
-  kernels::flag_nonzero(stream, {.rows = old, .flags = flags});
-  std::size_t const count =
-      kernels::wait_list_flagged(stream, {.flags = flags, .rows = numbers, .from = slots, .taken = filled});
-  if (count > 0) flushed.push_back(wait_send(stream, filled.view().slice(0, count), exact));
+  auto const filled = wait_nonzero(stream, slots, old);
+  if (filled.size() > 0) wait_encode(stream, filled, exact, flush);
 }
 
 // Flushes the rows exactly, and frees their slots.
-void ResidualTable::wait_evict(Stream& stream, View<std::uint32_t const> slots, std::vector<FlushedRows>& flushed) {
-  wait_flush_nonzero(stream, slots, true, flushed);
+void ResidualTable::wait_evict(Stream& stream, View<std::uint32_t const> slots, Flush& flush) {
+  wait_flush_nonzero(stream, slots, true, flush);
   keys_.wait_erase(stream, slots);
 }
 
 // Flushes rows that have reached the filter's age.
-void ResidualTable::wait_flush_aged(Stream& stream, View<std::uint32_t const> slots,
-                                    std::vector<FlushedRows>& flushed) {
-  wait_flush_nonzero(stream, slots, flushes_unsent_columns(), flushed);
+void ResidualTable::wait_flush_aged(Stream& stream, View<std::uint32_t const> slots, Flush& flush) {
+  wait_flush_nonzero(stream, slots, flushes_unsent_columns(), flush);
   kernels::mark_residual(stream,
                          {.marks = keys_.marks(), .slots = slots, .oldest = {}, .last_use = kernels::kKeepLastUse});
   stream.wait();
 }
 
-std::vector<ResidualTable::FlushedRows> ResidualTable::wait_take_flushed(Stream& stream, Clock step, bool all) {
-  std::vector<FlushedRows> flushed;
+std::vector<ResidualTable::FlushedRows> ResidualTable::wait_take_flushed(Stream& stream, Clock step, bool all,
+                                                                         RanksFor const& ranks_for) {
+  Flush flush{ranks_for};
+  if (!all && !early_.empty()) {
+    auto const slots = wait_known(stream, to_device(stream, early_));
+    if (slots.size() > 0) wait_evict(stream, slots, flush);
+  }
   std::uint32_t const age = all ? 0 : keys_.wait_eviction_age(stream, step, table_.gradient_compression.capacity_rows);
   if (all || age > 0) {
     auto const slots = keys_.wait_list_aged(stream, kernels::kLastUse, step, age);
-    if (slots.size() > 0) wait_evict(stream, slots, flushed);
+    if (slots.size() > 0) wait_evict(stream, slots, flush);
   }
   if (table_.gradient_compression.filter.age_max > 0) {
     auto const slots = keys_.wait_list_aged(stream, kernels::kOldest, step, table_.gradient_compression.filter.age_max);
-    if (slots.size() > 0) wait_flush_aged(stream, slots, flushed);
+    if (slots.size() > 0) wait_flush_aged(stream, slots, flush);
   }
-  return flushed;
+  return std::move(flush.rows);
 }
 
 void ResidualTable::wait_undo(Stream& stream, UndoRecord const& before) {
@@ -198,19 +230,33 @@ void ResidualTable::wait_end_step(Stream& stream, bool rejected) {
       threshold_.begin(std::move(largest_));
     }
     threshold_.count(rows_sent_, rows_named_);
+    early_.clear();
   }
   before_.clear();
   largest_.clear();
   rows_named_ = rows_sent_ = 0;
 }
 
-void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) {
-  auto const slots = list_slots(stream, keys);
-  Matrix<std::int64_t> const zeros(stream.device(), keys.size(), table_.dim);
+ResidualTable::TakenRows ResidualTable::wait_take(Stream& stream, View<Key const> keys) {
+  auto const slots = wait_known(stream, keys);
+  Matrix<std::int64_t> const residuals(stream.device(), slots.size(), table_.dim);
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = slots, .out = residuals});
+  auto const filled = wait_nonzero(stream, slots, residuals);
+  TakenRows taken{keys_.wait_keys(stream, filled), Matrix<std::int64_t>(stream.device(), filled.size(), table_.dim)};
+  kernels::gather_residual(stream, {.residual = residuals_.const_ref(), .slots = filled, .out = taken.sums});
+  wait_forget(stream, slots);
+  return taken;
+}
+
+// Sets the residuals of these slots to 0, and frees the slots.
+void ResidualTable::wait_forget(Stream& stream, View<std::uint32_t const> slots) {
+  Matrix<std::int64_t> const zeros(stream.device(), slots.size(), table_.dim);
   memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
   kernels::scatter_residual(stream, {.from = zeros, .slots = slots, .residual = residuals_.ref()});
   keys_.wait_erase(stream, slots);
 }
+
+void ResidualTable::wait_drop(Stream& stream, View<Key const> keys) { wait_forget(stream, wait_known(stream, keys)); }
 
 std::vector<Key> ResidualTable::wait_keys(Stream& stream) const {
   return to_host(stream, keys_.wait_keys(stream, keys_.list_slots(stream)).view());
@@ -235,11 +281,7 @@ ResidualChunk ResidualTable::wait_save(Stream& stream) const {
 }
 
 void ResidualTable::wait_load(Stream& stream, ResidualChunk const& chunk) {
-  threshold_.set_state(chunk.threshold);
-  wait_add(stream, chunk);
-}
-
-void ResidualTable::wait_add(Stream& stream, ResidualChunk const& chunk) {
+  if (keys_.size() == 0) threshold_.set_state(chunk.threshold);
   auto const padded = padded_sums(stream, chunk, table_.dim);
   auto const keys = to_device(stream, chunk.keys);
   auto const marks = to_device(stream, chunk.marks);

@@ -3,8 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "cache/wire/row_coder.hpp"
 #include "gpups/error.hpp"
 #include "kernels/rows/number_type.hpp"
 #include "kernels/rows/row_lifecycle.hpp"
@@ -51,12 +54,30 @@ char const* name_of(PlacementReason reason) {
 
 namespace gpups::cache {
 
+namespace {
+
+// Returns the bytes of a row that is sent with these settings, on average. exact: those of a number without a codec.
+double sent_bytes(RowCompression const& sent, std::size_t dim, std::size_t exact) {
+  constexpr std::size_t kBits[] = {0, 16, 16, 8, 4};  // by RowCodec
+  std::size_t const columns = sent.top_k > 0 ? sent.top_k : dim;
+  std::size_t const bits = sent.codec == RowCodec::kLossless ? 8 * exact : kBits[static_cast<int>(sent.codec)];
+  bool const has_scale = sent.codec == RowCodec::kInt8 || sent.codec == RowCodec::kInt4;
+  double bytes = static_cast<double>(columns * bits + (sent.top_k > 0 ? dim : 0)) / 8;
+  if (has_scale) bytes += sizeof(float) * (columns < kShortRow ? static_cast<double>(columns) / 64 : 1);
+  // A filter sends the requested fraction of the rows, but none less often than at its age.
+  auto const& filter = sent.filter;
+  return filter.age_max == 0 ? bytes : bytes * std::clamp<double>(filter.density, 1.0 / filter.age_max, 1);
+}
+
+}  // namespace
+
 RowBytes row_bytes(TableOptions const& table) {
-  auto const value = static_cast<std::int64_t>(table.dim * kernels::bytes_of_number(table.value_type));
-  auto const state = static_cast<std::int64_t>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
-  return {.read = value,
-          .update = static_cast<std::int64_t>(table.dim * sizeof(float)),
-          .move = value + state + static_cast<std::int64_t>(kernels::kLifecycleWords * sizeof(std::uint32_t))};
+  std::size_t const number = kernels::bytes_of_number(table.value_type);
+  std::size_t const state = kernels::state_columns(table.optimizer, table.dim) * sizeof(float);
+  std::size_t const counters = kernels::kLifecycleWords * sizeof(std::uint32_t);
+  return {.read = std::llround(sent_bytes(table.refresh_compression, table.dim, number)),
+          .update = std::llround(sent_bytes(table.gradient_compression, table.dim, sizeof(float))),
+          .move = static_cast<std::int64_t>(table.dim * number + state + counters)};
 }
 
 }  // namespace gpups::cache

@@ -125,13 +125,18 @@ void RoundExecutor::send_gradient_phase() {
   wait_plan();  // its forwards and routes travel with the gradients
   auto all_forwards = planner_.wait_take_forwards();
   auto all_routes = planner_.take_routes();
+  StepReport const report = state_.round.own();
+  std::map<Rank, std::vector<GradientBytes>> gradients;
+  std::map<Rank, std::vector<std::function<void()>>> all_sends;
+  if (report.rejection.empty()) {
+    for (Rank const owner : state_.others()) gradients[owner] = gradients_.wait_send(owner, all_sends[owner]);
+    residuals_.wait_encode();
+  }
   for (Rank const owner : state_.others()) {
-    GradientPhase message{.clock = state_.round.clock(), .report = state_.round.own()};
-    std::vector<std::function<void()>> sends;
-    if (message.report.rejection.empty()) {
-      message.gradients = gradients_.wait_send(owner, sends);
-      message.flushed = residuals_.wait_send(owner, sends);
-    }
+    GradientPhase message{.clock = state_.round.clock(), .report = report};
+    auto& sends = all_sends[owner];
+    message.gradients = std::move(gradients[owner]);
+    message.flushed = residuals_.send(owner, sends);
     auto const intents = intents_.take(owner);
     auto const& forwards = all_forwards[owner];
     auto const& routes = all_routes[owner];

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,16 +69,15 @@ class RoundExecutor {
   void wait_drop_residuals(TableId table, View<Key const> keys);
   // Returns true if a rank may have restored residuals of the table that no step has added. Equal on all ranks.
   bool has_restored_residuals(TableId table) const { return residuals_.has_restored(table); }
-  // Keeps residuals, and drops mirrors, of rows that move to rank `to`. keys: distinct. Call it between steps.
-  void wait_move(TableId table, std::vector<Key> const& keys, Rank to);
+  // See ResidualExchange.
+  void send_residuals_early(TableId table, std::span<Key const> keys) { residuals_.send_early(table, keys); }
   // Returns the residuals of this rank's gradients and the mirrors that other ranks have of its rows, for a checkpoint.
   // Call it between steps.
   ResidualFile wait_save_residuals();
   // Loads this rank's share of one rank's file. If the number of ranks is that of the checkpoint, each rank continues
-  // with its own residuals and mirrors. Otherwise owners take over the residuals of their rows, which the next applied
-  // step adds, and mirrors start from initial values. Call it for the files of all ranks. REQUIRES: there are no other
-  // residuals or mirrors.
-  void wait_load_residuals(ResidualFile const& file, OwnsRow const& owns);
+  // with its own residuals and mirrors. Otherwise the next applied step adds the residuals to the rows, and mirrors
+  // start from initial values. Call it for the files of all ranks. REQUIRES: there are no other residuals or mirrors.
+  void wait_load_residuals(ResidualFile const& file);
 
   // Returns true if wait_plan() has something to do.
   bool has_unplanned_step() const { return planner_.expected().has_value(); }

@@ -121,13 +121,8 @@ ResidualFile RoundExecutor::wait_save_residuals() {
   return file;
 }
 
-void RoundExecutor::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
-  residuals_.wait_move(table, keys, to);
-  if (state_.table(table).sends_deltas()) values_.wait_drop(table, to_device(state_.stream, keys));
-}
-
-void RoundExecutor::wait_load_residuals(ResidualFile const& file, OwnsRow const& owns) {
-  residuals_.wait_load(file, owns);
+void RoundExecutor::wait_load_residuals(ResidualFile const& file) {
+  residuals_.wait_load(file);
   if (file.writers == static_cast<std::uint32_t>(state_.ranks)) values_.wait_load(file);
 }
 

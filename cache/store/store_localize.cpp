@@ -11,45 +11,6 @@
 #include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups {
-namespace {
-
-// Gathers the keys that each rank takes from others, by rank.
-std::vector<std::vector<Key>> wait_gather_keys(cache::Engine& engine, std::vector<Key> const& mine) {
-  constexpr std::size_t kKeysMax = std::size_t{1} << 20;  // of a rank in one gather
-  std::vector<std::vector<Key>> all(static_cast<std::size_t>(engine.ranks()));
-  for (std::size_t first = 0, more = 1; more > 0; first += kKeysMax) {
-    std::size_t const count = first < mine.size() ? std::min(kKeysMax, mine.size() - first) : 0;
-    comm::Writer writer;
-    writer.put<std::uint64_t>(mine.size() - std::min(mine.size(), first + count));  // keys that are left
-    writer.put_list<Key>({mine.begin() + static_cast<std::ptrdiff_t>(std::min(first, mine.size())), count});
-    auto const of_ranks = engine.wait_allgather(writer.take());
-    more = 0;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-      cache::parse_result(rank, [&] {
-        comm::Reader reader(of_ranks[rank]);
-        more = std::max<std::size_t>(more, reader.get<std::uint64_t>());
-        for (Key const key : reader.get_list<Key>()) all[rank].push_back(key);
-        reader.end();
-        return 0;
-      });
-    }
-  }
-  return all;
-}
-
-// Moves the residuals and mirrors of rows that ranks have taken.
-void wait_move_feedback(cache::Engine& engine, TableId table, cache::RowRequest const& taken) {
-  std::vector<Key> mine;
-  engine.wait_invoke([&](Stream& own) { mine = to_host(own, taken.all_keys()); });
-  auto const keys = wait_gather_keys(engine, mine);
-  engine.wait_invoke([&](Stream&) {
-    for (std::uint32_t q = 0; q < keys.size(); ++q) {
-      if (!keys[q].empty()) engine.executor().wait_move(table, keys[q], Rank{q});
-    }
-  });
-}
-
-}  // namespace
 
 using Kind = cache::RowRequest::Kind;
 
@@ -94,8 +55,8 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
         shard.wait_put(own, take->keys_of(from), take->values_of(from), take->found_of(from), take->words_of(from));
       }
     });
-    bool const has_mirrors = shard.options().refresh_compression.enabled();
-    if (impl_->wait_may_have_residuals(table) || has_mirrors) wait_move_feedback(engine, table, *take);
+    engine.wait_invoke(
+        [&](Stream& own) { engine.executor().send_residuals_early(table, to_host(own, take->all_keys())); });
     return 0;
   });
 }

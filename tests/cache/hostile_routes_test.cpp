@@ -74,7 +74,7 @@ TEST_F(HostileHome, RejectsLateForwardThatMovesRows) {
 
 TEST_F(HostileHome, RejectsForwardThatMovesRowsIfNoRowsMove) {
   send_gradients({.forwards = {{{Rank{1}, cache::RowRole::kMove, intent(1, 1)}}, 9}});
-  expect_rejected("moves rows of a table whose rows do not move");
+  expect_rejected("moves rows of a store whose rows do not move");
 }
 
 TEST_F(HostileHome, RejectsForwardOfKeyOfAnotherHome) {

@@ -155,8 +155,12 @@ TEST(RandomStaleness, ShortLeasesAreKeptWhenRowsLeave) {
 
 TEST(RandomStaleness, RowsMayBeCompressedOrShort) {
   RowCompression const half{.codec = RowCodec::kHalf};
-  train_randomly(Group::threads(3), {.table = {.expected_rows = 4096, .gradient_compression = half}});
-  train_randomly(Group::threads(3), {.table = {.expected_rows = 4096, .refresh_compression = half}});
+  for (auto const policy : {PlacementPolicy::kStatic, PlacementPolicy::kAdaptive, PlacementPolicy::kRandom}) {
+    train_randomly(Group::threads(3),
+                   {.policy = policy, .table = {.expected_rows = 4096, .gradient_compression = half}});
+    train_randomly(Group::threads(3),
+                   {.policy = policy, .table = {.expected_rows = 4096, .refresh_compression = half}});
+  }
   train_randomly(Group::threads(3),
                  {.policy = PlacementPolicy::kRandom, .table = {.expected_rows = 4096, .value_type = DataType::kHalf}});
 }

@@ -50,6 +50,8 @@ struct Part {
   }
 };
 
+std::vector<Rank> to_rank_1(std::vector<Key> const& keys) { return std::vector(keys.size(), Rank{1}); }
+
 using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::int64_t>>;  // marks and residuals
 std::map<Key, Row> rows_of(ResidualChunk const& piece) {
   std::map<Key, Row> rows;
@@ -78,7 +80,7 @@ TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
         sent += table_of_residuals.wait_compress(stream, Clock{step}, part->keys, part->sums, part->order).sent;
       }
       most_rows = std::max(most_rows, table_of_residuals.rows());
-      late += table_of_residuals.wait_take_flushed(stream, Clock{step}, rejected && send_all).size();
+      late += table_of_residuals.wait_take_flushed(stream, Clock{step}, rejected && send_all, to_rank_1).size();
       if (evicts) {
         EXPECT_LE(table_of_residuals.rows(), kRowsMax);
       }
@@ -116,7 +118,7 @@ TEST(ResidualTable, CapacityBoundsMemory) {
       SCOPED_TRACE(testing::Message() << to_string(device) << ", step " << step);
       part.keys = to_device(stream, test::distinct_keys(kRowsOfPart, kRowsOfPart * static_cast<std::uint64_t>(step)));
       table_of_residuals.wait_compress(stream, Clock{step}, part.keys, part.sums, part.order);
-      for (auto const& late : table_of_residuals.wait_take_flushed(stream, Clock{step}, false)) {
+      for (auto const& late : table_of_residuals.wait_take_flushed(stream, Clock{step}, false, to_rank_1)) {
         if (late.exact) forgotten += late.keys.size();
       }
       table_of_residuals.wait_end_step(stream, step % 7 == 6);
@@ -125,6 +127,32 @@ TEST(ResidualTable, CapacityBoundsMemory) {
       EXPECT_LE(memory::usage(device).bytes - before, planned + planned / 4 + 512);
     }
     EXPECT_GT(forgotten, kSteps * kRowsOfPart / 2);
+  }
+}
+
+// A rank that becomes the owner of rows takes their residuals: none stays, and unknown rows have none.
+TEST(ResidualTable, TakesResidualsOnce) {
+  for (Device const device : test::devices()) {
+    Stream stream(device, 2);
+    std::mt19937_64 random(6);
+    ResidualTable table_of_residuals(device, options(false, true));
+    Part const part(stream, random, 60);
+    table_of_residuals.wait_compress(stream, Clock{0}, part.keys, part.sums, part.order);
+    table_of_residuals.wait_end_step(stream, false);
+    auto const before = rows_of(table_of_residuals.wait_save(stream));
+    std::vector<Key> known;
+    for (std::uint64_t key = 0; key < 70; ++key) known.push_back(Key{key});  // of which some have a residual
+    auto const all = to_device(stream, known);
+    auto const taken = table_of_residuals.wait_take(stream, all);
+    auto const keys = to_host(stream, taken.keys.view());
+    auto const sums = to_host(stream, taken.sums.view().flat());
+    ASSERT_GT(keys.size(), 10U);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      auto const row = sums.begin() + static_cast<std::ptrdiff_t>(i * row_stride(kDim));
+      EXPECT_EQ(std::vector(row, row + kDim), before.at(keys[i]).second) << number(keys[i]);
+    }
+    EXPECT_EQ(table_of_residuals.rows(), 0U);
+    EXPECT_EQ(table_of_residuals.wait_take(stream, all).keys.size(), 0U);
   }
 }
 

@@ -5,8 +5,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "gpups/gpups.hpp"
@@ -37,6 +39,8 @@ struct Workload {
   double rejected_share = 0;  // of steps that are rejected
   int parts = 2;              // of a batch, all of the same table
   RowCompression gradient_compression{};
+  PlacementPolicy policy = PlacementPolicy::kStatic;
+  int lookahead = 0;  // steps that batches are prepared ahead
 };
 
 struct Entry {
@@ -86,46 +90,58 @@ inline void add(Sums& sums, std::vector<Part> const& parts) {
   }
 }
 
-// Pushes this rank's gradients of a step, and ends the step. poison: the first gradient is NaN.
-inline void bring(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
-  int const rank = static_cast<int>(number(store.rank()));
-  if (is_idle(work, step, rank)) {
-    store.advance_clock();
-  } else {
+// Prepares this rank's batch of a step; nothing if it has none.
+inline std::optional<PreparedBatch> prepare(Store& store, Workload const& work, int step,
+                                            std::vector<Part> const& parts) {
+  if (is_idle(work, step, static_cast<int>(number(store.rank())))) return std::nullopt;
+  std::vector<std::vector<Key>> keys;
+  std::vector<TableBatch> tables;
+  for (auto const& part : parts) {
+    auto& of_part = keys.emplace_back();
+    for (auto const& entry : part) of_part.push_back(entry.key);
+  }
+  for (auto const& of_part : keys) tables.push_back({.table = TableId{0}, .keys = View<Key const>(of_part)});
+  auto stream = store.make_stream();
+  return store.prepare(stream, Clock{step}, tables, store.rank() == Rank{0} ? kSamples : 0);
+}
+
+// Pushes this rank's gradients of a step, if it has a batch, and ends the step. poison: the first gradient is NaN.
+inline void bring(Store& store, std::optional<PreparedBatch> const& batch, std::vector<Part> const& parts,
+                  bool poison) {
+  if (batch) {
     auto stream = store.make_stream();
-    std::vector<std::vector<Key>> keys;
     std::vector<Matrix<float>> sources;
-    std::vector<TableBatch> tables;
     std::vector<TableGradients> gradients;
     for (auto const& part : parts) {
-      auto& of_part = keys.emplace_back();
       auto& rows = sources.emplace_back(Device::host(), part.size(), kDim);
       for (std::size_t e = 0; e < part.size(); ++e) {
-        of_part.push_back(part[e].key);
         std::copy(part[e].amounts.begin(), part[e].amounts.end(), rows.row(e).begin());
       }
       if (poison && !part.empty()) rows.row(0)[0] = std::numeric_limits<float>::quiet_NaN();
     }
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      tables.push_back({.table = TableId{0}, .keys = View<Key const>(keys[p])});
-      gradients.push_back({.sources = sources[p]});
-    }
-    auto const batch = store.prepare(stream, store.clock(), tables, rank == 0 ? kSamples : 0);
-    store.wait_ready(batch);
-    store.push(stream, batch, gradients);
-    store.advance_clock();
+    for (auto const& rows : sources) gradients.push_back({.sources = rows});
+    store.wait_ready(*batch);
+    store.push(stream, *batch, gradients);
   }
+  store.advance_clock();
+}
+inline void bring(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
+  bring(store, prepare(store, work, step, parts), parts, poison);
 }
 
-// Runs one step of this rank. Returns whether it was rejected.
-inline bool step(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
-  bring(store, work, step, parts, poison);
+inline bool was_rejected(Store& store) {
   try {
     store.wait_applied();
   } catch (GradientError const&) {
     return true;
   }
   return false;
+}
+
+// Runs one step of this rank. Returns whether it was rejected.
+inline bool step(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
+  bring(store, work, step, parts, poison);
+  return was_rejected(store);
 }
 
 // Returns how many numbers of the table differ from the values that these sums give.
@@ -150,31 +166,39 @@ struct Outcome {
   std::size_t wrong_before = 0, wrong = 0;  // wrong numbers before the residuals are flushed, and after
   std::uint64_t gradient_bytes = 0;         // of rank 0
   int rejected = 0;
+  std::uint64_t moved = 0;  // rows that rank 0 has passed to others
 };
 
 inline Outcome train(std::vector<Group> const& group, Workload const& work) {
   Outcome outcome;
   run_ranks(group, [&](Group mine) {
-    Store store(mine, {.threads = 1});
+    Store store(mine, {.threads = 1, .placement = work.policy});
     store.add_table(table(work.gradient_compression));
     int const rank = static_cast<int>(number(store.rank()));
     Sums sums;
     int rejected = 0;
-    for (int s = 0; s < work.steps; ++s) {
-      bool bad = is_rejected(work, s);
-      auto const own = parts_of(work, s, rank);
-      bad = step(store, work, s, own, bad && rank == 0);
+    std::deque<std::optional<PreparedBatch>> ahead;
+    for (int s = 0, prepared = 0; s < work.steps; ++s) {
+      for (; prepared < work.steps && prepared <= s + work.lookahead; ++prepared) {
+        ahead.push_back(prepare(store, work, prepared, parts_of(work, prepared, rank)));
+      }
+      bring(store, ahead.front(), parts_of(work, s, rank), is_rejected(work, s) && rank == 0);
+      ahead.pop_front();
+      bool const bad = was_rejected(store);
       rejected += bad ? 1 : 0;
       for (int q = 0; q < work.ranks && !bad; ++q) {
         if (!is_idle(work, s, q)) add(sums, parts_of(work, s, q));
       }
     }
     std::size_t const before = wrong_numbers(store, sums);
-    store.flush_residuals();
-    store.advance_clock();
-    store.wait_applied();
+    // Residuals of rows that are away from their homes reach their owners with the second step.
+    for (int s = 0; s < (work.policy == PlacementPolicy::kStatic ? 1 : 2); ++s) {
+      store.flush_residuals();
+      store.advance_clock();
+      store.wait_applied();
+    }
     std::size_t const after = wrong_numbers(store, sums);
-    if (rank == 0) outcome = {before, after, store.stats().sent.gradients, rejected};
+    if (rank == 0) outcome = {before, after, store.stats().sent.gradients, rejected, store.stats().moved_rows};
   });
   return outcome;
 }

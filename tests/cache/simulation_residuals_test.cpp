@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that codecs round and filters delay, over simulated networks: nothing is lost by rounding, filters, the
-// limit of rows or rejected steps.
+// limit of rows, rejected steps, or rows that move between senders.
 #include "tests/cache/residuals_fixture.hpp"
 
 namespace gpups::test::residuals::simulation_residuals_test {
@@ -25,9 +25,16 @@ std::vector<RowCompression> transfers() {
 TEST(GradientResiduals, NoGradientIsLost) {
   std::uint64_t seed = 0;
   std::size_t held = 0, rejected = 0;
+  std::uint64_t moved = 0;
+  constexpr PlacementPolicy kPolicies[] = {PlacementPolicy::kStatic, PlacementPolicy::kRandom,
+                                           PlacementPolicy::kAdaptive};
   for (auto const& transfer : transfers()) {
-    for (int round = 0; round < 2; ++round, ++seed) {
-      Workload work{.ranks = 2 + static_cast<int>(seed % 3), .seed = seed, .gradient_compression = transfer};
+    for (int round = 0; round < 3; ++round, ++seed) {
+      Workload work{.ranks = 2 + static_cast<int>(seed / 3 % 3),
+                    .seed = seed,
+                    .gradient_compression = transfer,
+                    .policy = kPolicies[round],
+                    .lookahead = round == 0 ? 0 : 4};
       work.rejected_share = seed % 4 == 0 ? 0.3 : 0;
       SCOPED_TRACE(fmt::format("seed {}, codec {}, age {}, top {}, room {}", seed, static_cast<int>(transfer.codec),
                                transfer.filter.age_max, transfer.top_k, transfer.capacity_rows));
@@ -39,8 +46,10 @@ TEST(GradientResiduals, NoGradientIsLost) {
       }
       held += outcome.wrong_before;
       rejected += static_cast<std::size_t>(outcome.rejected);
+      moved += outcome.moved;
     }
   }
+  EXPECT_GT(moved, 1000U);
   EXPECT_GT(held, 1000U);
   EXPECT_GT(rejected, 100U);
 }

@@ -100,7 +100,7 @@ std::vector<GradientBytes> GradientExchange::wait_send(Rank owner, std::vector<s
     if (part.updates().size_of(owner) == 0 || !shard.options().gradient_compression.enabled()) continue;
     auto const order = part.updates().of(owner);
     auto& stream = state_.stream;
-    auto taken = residuals_.of(owner, part.table)
+    auto taken = residuals_.of(part.table)
                      .wait_compress(stream, state_.round.clock(), keys_at(stream, part, order), part.sums, order);
     sizes[p].sent_rows = taken.sent;
     sizes[p].sums = taken.bytes->size;

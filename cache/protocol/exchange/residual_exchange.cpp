@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -11,14 +12,15 @@
 #include "cache/wire/row_coder.hpp"
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/hash.hpp"
 
 namespace gpups::cache {
 namespace {
 
 // Returns the selected rows of a chunk, in ascending order of their keys.
 template <class Selects>
-ResidualChunk select_rows(ResidualChunk const& chunk, Rank peer, std::size_t dim, Selects const& selects) {
-  ResidualChunk selected{.table = chunk.table, .peer = peer, .keys = {}, .marks = {}, .sums = {}};
+ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, Selects const& selects) {
+  ResidualChunk selected{.table = chunk.table, .waits = chunk.waits, .keys = {}, .marks = {}, .sums = {}};
   for (std::size_t const i : order_by_value(View<Key const>(chunk.keys))) {
     if (!selects(chunk.keys[i])) continue;
     selected.keys.push_back(chunk.keys[i]);
@@ -32,38 +34,79 @@ ResidualChunk select_rows(ResidualChunk const& chunk, Rank peer, std::size_t dim
 
 }  // namespace
 
-std::vector<FlushedList> ResidualExchange::wait_send(Rank owner, std::vector<std::function<void()>>& sends) {
-  std::vector<FlushedList> all;
-  for (auto const& [table, flushed] : residuals_.wait_take_flushed(state_.stream, owner, state_.round.clock())) {
-    all.push_back(wait_queue(owner, table, flushed, all.size(), sends));
+// -- senders --
+
+Rank ResidualExchange::home_of(Key key) const {
+  return Rank{kernels::home_of(key, static_cast<std::uint32_t>(state_.ranks))};
+}
+
+// Returns the ranks to which rows are sent: the homes, and the owners of rows that are at home here.
+std::vector<Rank> ResidualExchange::wait_ranks_for(TableId table, std::vector<Key> const& keys) const {
+  std::vector<Rank> ranks;
+  std::vector<std::size_t> own;
+  std::vector<Key> own_keys;
+  for (Key const key : keys) {
+    ranks.push_back(home_of(key));
+    if (ranks.back() != state_.me || !state_.placement.any_moved) continue;
+    own.push_back(ranks.size() - 1);
+    own_keys.push_back(key);
   }
-  for (auto const& chunk : restored_) {
-    if (chunk.peer != owner) continue;
+  if (own.empty()) return ranks;
+  auto const owners =
+      state_.placement.at(table).wait_owners(state_.stream, View<Key const>(own_keys), state_.round.clock());
+  for (std::size_t i = 0; i < own.size(); ++i) ranks[own[i]] = owners[i];
+  return ranks;
+}
+
+void ResidualExchange::wait_encode() {
+  GPUPS_ASSERT(encoded_.empty());
+  auto& stream = state_.stream;
+  encoded_ = residuals_.wait_take_flushed(
+      stream, state_.round.clock(),
+      [this](TableId table, std::vector<Key> const& keys) { return wait_ranks_for(table, keys); });
+  for (auto const& chunk : waiting_) {
     auto const& options = state_.table(chunk.table).options();
-    auto const sums = padded_sums(state_.stream, chunk, options.dim);
-    auto bytes = RowCoder(options, options.gradient_compression, true).wait_encode(state_.stream, sums, 0);
-    ResidualTable::FlushedRows const flushed{
-        .exact = true, .keys = chunk.keys, .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))};
-    all.push_back(wait_queue(owner, chunk.table, flushed, all.size(), sends));
+    auto const ranks = wait_ranks_for(chunk.table, chunk.keys);
+    std::map<Rank, std::set<Key>> by_rank;
+    for (std::size_t i = 0; i < ranks.size(); ++i) by_rank[ranks[i]].insert(chunk.keys[i]);
+    for (auto const& [to, keys] : by_rank) {
+      auto const rows = select_rows(chunk, options.dim, [&of_rank = keys](Key key) { return of_rank.contains(key); });
+      auto const sums = padded_sums(stream, rows, options.dim);
+      auto bytes = RowCoder(options, options.gradient_compression, true).wait_encode(stream, sums, 0);
+      encoded_.push_back({chunk.table,
+                          {.to = to,
+                           .exact = true,
+                           .keys = rows.keys,
+                           .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))}});
+    }
+  }
+}
+
+std::vector<FlushedList> ResidualExchange::send(Rank to, std::vector<std::function<void()>>& sends) {
+  std::vector<FlushedList> all;
+  for (auto const& [table, rows] : encoded_) {
+    if (rows.to == to) all.push_back(queue(table, rows, all.size(), sends));
   }
   return all;
 }
 
-FlushedList ResidualExchange::wait_queue(Rank owner, TableId table, ResidualTable::FlushedRows const& rows,
-                                         std::size_t list, std::vector<std::function<void()>>& sends) {
-  // The owner sorts the keys that it decodes, and adds the sums in this order.
+FlushedList ResidualExchange::queue(TableId table, ResidualTable::FlushedRows const& rows, std::size_t list,
+                                    std::vector<std::function<void()>>& sends) {
+  // The receiver sorts the keys that it decodes, and adds the sums in this order.
   GPUPS_ASSERT(std::is_sorted(rows.keys.begin(), rows.keys.end()));
   auto const keys = std::make_shared<std::vector<std::uint8_t>>();
-  intents_.encode_known(owner, table, View<Key const>(rows.keys), *keys);
+  intents_.encode_known(rows.to, table, View<Key const>(rows.keys), *keys);
   state_.messenger.count_flushed(&Traffic::gradients, keys->size() + rows.bytes->size);
-  sends.push_back([=, this, sums = rows.bytes, step = state_.step()] {
-    state_.messenger.send_data(state_.on_host, owner, tag(Section::kFlushedKeys, step, list), keys->data(),
-                               keys->size(), &Traffic::gradients, keys);
-    state_.messenger.send_data(state_.stream, owner, tag(Section::kFlushedSums, step, list), sums->memory.data(),
+  sends.push_back([=, this, to = rows.to, sums = rows.bytes, step = state_.step()] {
+    state_.messenger.send_data(state_.on_host, to, tag(Section::kFlushedKeys, step, list), keys->data(), keys->size(),
+                               &Traffic::gradients, keys);
+    state_.messenger.send_data(state_.stream, to, tag(Section::kFlushedSums, step, list), sums->memory.data(),
                                sums->size, &Traffic::gradients, sums);
   });
   return {table, rows.keys.size(), keys->size(), rows.bytes->size, rows.exact};
 }
+
+// -- receivers --
 
 void ResidualExchange::check(Rank from, std::vector<FlushedList> const& lists) const {
   for (auto const& list : lists) {
@@ -84,7 +127,7 @@ void ResidualExchange::receive(Rank from, std::vector<FlushedList> const& lists,
   auto const step = state_.step();
   for (std::size_t i = 0; i < lists.size(); ++i) {
     auto const& list = flushed_.emplace_back(ReceivedFlush{from, lists[i], std::make_shared<Array<std::uint8_t>>(),
-                                                           std::make_shared<Array<std::uint8_t>>()});
+                                                           std::make_shared<kernels::PackedBytes>()});
     auto const keys_there = [keys = list.keys, size = list.rows.key_bytes] {
       *keys = Array<std::uint8_t>(Device::host(), size);
       return keys->data();
@@ -92,8 +135,8 @@ void ResidualExchange::receive(Rank from, std::vector<FlushedList> const& lists,
     state_.messenger.receive_data(state_.on_host, from, tag(Section::kFlushedKeys, step, i), list.rows.key_bytes,
                                   keys_there, taken);
     auto const sums_there = [bytes = list.bytes, device = state_.stream.device(), size = list.rows.bytes] {
-      *bytes = Array<std::uint8_t>(device, size);
-      return bytes->data();
+      *bytes = {.memory = Array<std::uint8_t>(device, size), .size = size};
+      return bytes->memory.data();
     };
     state_.messenger.receive_data(state_.stream, from, tag(Section::kFlushedSums, step, i), list.rows.bytes, sums_there,
                                   taken);
@@ -112,69 +155,125 @@ std::vector<Key> ResidualExchange::keys_of(ReceivedFlush const& list) try {
   state_.throw_peer_error(list.from, fmt::format("sent residuals with {}", error.what()));
 }
 
-// Decodes flushed residuals into `room`.
-RowSums ResidualExchange::wait_decode(ReceivedFlush const& list, FlushedSums& room) {
-  GPUPS_ASSERT(list.keys->size() == list.rows.key_bytes && list.bytes->size() == list.rows.bytes);  // they have arrived
+// Decodes flushed rows. Returns the sums of those that this rank owns, in `room`; nullopt if it owns none. The next
+// step sends the others to their owners.
+std::optional<RowSums> ResidualExchange::wait_decode(Rank from, TableId table, ResidualTable::FlushedRows const& rows,
+                                                     FlushedSums& room) {
   auto& stream = state_.stream;
-  auto& shard = state_.table(list.rows.table);
-  auto const n = static_cast<std::size_t>(list.rows.rows);
-  auto const keys = keys_of(list);
-  room.sums = Matrix<std::int64_t>(stream.device(), n, shard.dim());
+  auto const& options = state_.table(table).options();
+  std::size_t const n = rows.keys.size();
+  room.sums = Matrix<std::int64_t>(stream.device(), n, options.dim);
   memory::fill_bytes(stream, room.sums.view().data(), 0, room.sums.view().flat().bytes());
-  RowCoder const coder(shard.options(), shard.options().gradient_compression, list.rows.exact);
-  if (!coder.wait_add(stream, *list.bytes, n, {}, room.sums)) {
-    state_.throw_peer_error(list.from, "sent residuals that do not match the number of their rows");
+  RowCoder const coder(options, options.gradient_compression, rows.exact);
+  View<std::uint8_t const> const bytes(rows.bytes->memory.data(), rows.bytes->size, stream.device());
+  if (!coder.wait_add(stream, bytes, n, {}, room.sums)) {
+    state_.throw_peer_error(from, "sent residuals that do not match the number of their rows");
   }
-  return wait_resolved(keys, list.rows.table, room);
+  auto const ranks = wait_ranks_for(table, rows.keys);
+  std::vector<Key> own;
+  std::vector<std::uint32_t> positions;
+  ResidualChunk others{.table = table, .waits = true, .keys = {}, .marks = {}, .sums = {}};
+  std::vector<std::int64_t> sums;  // with padding
+  for (std::size_t i = 0; i < n; ++i) {
+    bool const at_home = home_of(rows.keys[i]) == state_.me;
+    if (!at_home && ranks[i] != from)
+      state_.throw_peer_error(from, "sent residuals of rows to a rank that is not their home");
+    if (!at_home || ranks[i] == state_.me) {
+      own.push_back(rows.keys[i]);
+      positions.push_back(static_cast<std::uint32_t>(i));
+      continue;
+    }
+    if (sums.empty()) sums = to_host(stream, room.sums.view().flat());
+    auto const row = sums.begin() + static_cast<std::ptrdiff_t>(i * room.sums.view().stride());
+    others.keys.push_back(rows.keys[i]);
+    others.marks.resize(others.marks.size() + kernels::kResidualMarks);
+    others.sums.insert(others.sums.end(), row, row + static_cast<std::ptrdiff_t>(options.dim));
+  }
+  if (!others.keys.empty()) relayed_.push_back(std::move(others));
+  if (own.empty()) return std::nullopt;
+  auto listed = wait_resolved(to_device(stream, own), table, room);
+  if (own.size() == n) return listed;
+  room.positions = to_device(stream, positions);
+  listed.positions = room.positions;
+  return listed;
 }
 
 // Finds or reserves the rows of `keys`; row i of room.sums belongs to keys[i]. They count as no occurrences.
-RowSums ResidualExchange::wait_resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room) {
+RowSums ResidualExchange::wait_resolved(View<Key const> keys, TableId table, FlushedSums& room) {
   auto& stream = state_.stream;
   room.ids = Array<std::uint32_t>(stream.device(), keys.size());
-  GPUPS_ASSERT(room.sums.rows() == keys.size());
-  state_.table(table).wait_resolve(stream, to_device(stream, keys), room.ids);
+  state_.table(table).wait_resolve(stream, keys, room.ids);
   room.counts = Array<std::int64_t>(stream.device(), keys.size());
   memory::fill_bytes(stream, room.counts.data(), 0, room.counts.bytes());
   return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
 }
 
-RowSums ResidualExchange::wait_read_restored(ResidualChunk const& chunk, FlushedSums& room) {
-  room.sums = padded_sums(state_.stream, chunk, state_.table(chunk.table).dim());
-  return wait_resolved(chunk.keys, chunk.table, room);
-}
-
 // -- a step --
+
+// Returns the keys of rows that have moved to this rank before the step.
+Array<Key> ResidualExchange::wait_arrived(TableId table) const {
+  auto& stream = state_.stream;
+  std::vector<Key> keys;
+  auto const found = state_.batches.find(state_.round.clock());
+  if (found != state_.batches.end()) {
+    for (auto const& part : found->second.batch->parts) {
+      if (part.table != table || part.arriving.size() == 0) continue;
+      auto const of_part = to_host(stream, keys_at(stream, part, part.arriving.positions).view());
+      keys.insert(keys.end(), of_part.begin(), of_part.end());
+    }
+  }
+  return to_device(stream, keys);
+}
 
 void ResidualExchange::wait_begin_apply(bool rejected) {
   if (state_.round.all().samples > 0) samples_ = state_.round.all().samples;
   resends_all_values_ = residuals_.sends_all() && !rejected;
   residuals_.wait_end_step(state_.stream, rejected);
+  if (!rejected) return;
+  // The rows may move again before the next step, so their residuals are sent like others.
+  for (std::uint32_t t = 0; t < state_.tables.size(); ++t) {
+    if (residuals_.has(TableId{t})) send_early(TableId{t}, to_host(state_.stream, wait_arrived(TableId{t}).view()));
+  }
 }
 
 void ResidualExchange::wait_append(TableId table, std::vector<RowSums>& lists, std::deque<FlushedSums>& room) {
+  auto& stream = state_.stream;
+  auto const append = [&](Rank from, ResidualTable::FlushedRows const& rows) {
+    auto const sums = wait_decode(from, table, rows, room.emplace_back());
+    if (sums) lists.push_back(*sums);
+  };
   for (auto const& list : flushed_) {
-    if (list.rows.table == table) lists.push_back(wait_decode(list, room.emplace_back()));
+    if (list.rows.table != table) continue;
+    GPUPS_ASSERT(list.keys->size() == list.rows.key_bytes && list.bytes->memory.size() == list.rows.bytes);
+    append(list.from, {.to = state_.me, .exact = list.rows.exact, .keys = keys_of(list), .bytes = list.bytes});
   }
-  for (auto const& chunk : restored_) {
-    if (chunk.table != table || chunk.peer != state_.me) continue;
-    lists.push_back(wait_read_restored(chunk, room.emplace_back()));
+  for (auto const& [of_table, rows] : encoded_) {
+    if (of_table == table && rows.to == state_.me) append(state_.me, rows);
   }
+  if (!residuals_.has(table)) return;
+  auto const arrived = wait_arrived(table);
+  if (arrived.size() == 0) return;
+  auto taken = of(table).wait_take(stream, arrived);
+  if (taken.keys.size() == 0) return;
+  auto& memory = room.emplace_back();
+  memory.sums = std::move(taken.sums);
+  lists.push_back(wait_resolved(taken.keys, table, memory));
 }
 
 void ResidualExchange::end_apply(bool rejected) {
   flushed_.clear();
+  encoded_.clear();
   if (rejected) return;
-  restored_.clear();
+  waiting_ = std::exchange(relayed_, {});
   restored_tables_.clear();
   state_.has_restored = false;
 }
 
-// -- rows that are deleted or move --
+// -- rows that are deleted --
 
 std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
   auto keys = residuals_.wait_keys(state_.stream, table);
-  for (auto const& chunk : restored_) {
+  for (auto const& chunk : waiting_) {
     if (chunk.table == table) keys.insert(keys.end(), chunk.keys.begin(), chunk.keys.end());
   }
   std::sort(keys.begin(), keys.end());
@@ -186,40 +285,11 @@ void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
   residuals_.wait_drop(state_.stream, table, keys);
   auto const dropped = to_host(state_.stream, keys);
   std::set<Key> const all(dropped.begin(), dropped.end());
-  for (auto& chunk : restored_) {
+  for (auto& chunk : waiting_) {
     if (chunk.table != table) continue;
-    chunk = select_rows(chunk, chunk.peer, state_.table(table).dim(), [&](Key key) { return !all.contains(key); });
+    chunk = select_rows(chunk, state_.table(table).dim(), [&](Key key) { return !all.contains(key); });
   }
-  std::erase_if(restored_, [](auto const& chunk) { return chunk.keys.empty(); });
-}
-
-void ResidualExchange::wait_move(TableId table, std::vector<Key> const& keys, Rank to) {
-  std::size_t const dim = state_.table(table).dim();
-  std::set<Key> const moved(keys.begin(), keys.end());
-  auto const moves = [&](Key key) { return moved.contains(key); };
-  auto const stays = [&](Key key) { return !moved.contains(key); };
-  std::vector<ResidualChunk> restored;
-  for (auto& chunk : restored_) {
-    if (chunk.table == table && chunk.peer != to) {
-      restored.push_back(select_rows(chunk, to, dim, moves));
-      chunk = select_rows(chunk, chunk.peer, dim, stays);
-    }
-    restored.push_back(std::move(chunk));
-  }
-  for (Rank const from : state_.others()) {
-    if (from == to || !residuals_.has(from, table)) continue;
-    auto chunk = select_rows(of(from, table).wait_save(state_.stream), to, dim, moves);
-    if (chunk.keys.empty()) continue;
-    chunk.table = table;
-    of(from, table).wait_drop(state_.stream, to_device(state_.stream, chunk.keys));
-    if (to == state_.me) {
-      restored.push_back(std::move(chunk));
-    } else {
-      of(to, table).wait_add(state_.stream, chunk);
-    }
-  }
-  restored_ = std::move(restored);
-  std::erase_if(restored_, [](auto const& chunk) { return chunk.keys.empty(); });
+  std::erase_if(waiting_, [](auto const& chunk) { return chunk.keys.empty(); });
 }
 
 // -- checkpoints --
@@ -230,26 +300,24 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   file.samples = samples_;
   file.resends_all_values = resends_all_values_;
   file.chunks = residuals_.wait_save(state_.stream);
-  for (auto const& chunk : restored_) {
-    file.chunks.push_back(chunk);
-    file.chunks.back().peer = state_.me;  // also of rows that have moved: after a restore, their owner adds them
-  }
+  file.chunks.insert(file.chunks.end(), waiting_.begin(), waiting_.end());
 }
 
-void ResidualExchange::wait_load(ResidualFile const& file, OwnsRow const& owns) {
+void ResidualExchange::wait_load(ResidualFile const& file) {
   samples_ = file.samples;
   bool const same_ranks = file.writers == static_cast<std::uint32_t>(state_.ranks);
   if (same_ranks && file.writer == state_.me) resends_all_values_ = file.resends_all_values;
   for (auto const& chunk : file.chunks) {
     auto const& options = state_.table(chunk.table).options();
-    if (same_ranks && options.gradient_compression.enabled() && chunk.peer != file.writer) {
-      if (file.writer == state_.me) of(chunk.peer, chunk.table).wait_load(state_.stream, chunk);
+    if (same_ranks && options.gradient_compression.enabled() && !chunk.waits) {
+      if (file.writer == state_.me) of(chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
     restored_tables_.insert(chunk.table);
     state_.has_restored = true;
-    auto own = select_rows(chunk, state_.me, options.dim, [&](Key key) { return owns(chunk.table, key); });
-    if (!own.keys.empty()) restored_.push_back(std::move(own));
+    auto own = select_rows(chunk, options.dim, [this](Key key) { return home_of(key) == state_.me; });
+    own.waits = true;
+    if (!own.keys.empty()) waiting_.push_back(std::move(own));
   }
 }
 

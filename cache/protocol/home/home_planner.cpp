@@ -39,9 +39,6 @@ std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
   }
   if (state_.rows_move() && sees_as_far(clock)) {
     hot_rows_ = std::move(used);
-    for (std::uint32_t t = 0; t < hot_rows_.tables.size(); ++t) {
-      if (!state_.may_move(TableId{t})) hot_rows_.tables[t].size = 0;
-    }
   }
   uses_.drop(clock);
   return plans;
@@ -57,11 +54,10 @@ bool HomePlanner::sees_as_far(Clock clock) {
 std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& used) const {
   std::vector<kernels::RowsOfTable> tables;
   for (std::uint32_t t = 0; t < used.tables.size(); ++t) {
-    bool const moves = state_.may_move(TableId{t}) && !state_.has_restored;
     tables.push_back({.first = used.tables[t].first,
                       .size = used.tables[t].size,
                       .bytes = row_bytes(state_.table(TableId{t}).options()),
-                      .policy = moves ? state_.policy : PlacementPolicy::kStatic});
+                      .policy = state_.policy});
   }
   return tables;
 }

@@ -195,11 +195,8 @@ void AnnouncedKeys::receive_forwards(Rank home, Forwards const& forwards, std::f
   Clock const next = state_.round.clock() + 1;
   for (auto const& [reader, role, intent] : forwards.batches) {
     check_clock(home, intent.clock, next, next);
-    bool const may_move = std::all_of(intent.parts.begin(), intent.parts.end(), [&](auto const& part) {
-      return part.keys == 0 || (number(part.table) < state_.tables.size() && state_.may_move(part.table));
-    });
-    if (role != RowRole::kReadAndUpdate && !(state_.rows_move() && may_move)) {
-      state_.throw_peer_error(home, "moves rows of a table whose rows do not move");
+    if (role != RowRole::kReadAndUpdate && !state_.rows_move()) {
+      state_.throw_peer_error(home, "moves rows of a store whose rows do not move");
     }
     add_list({home, reader, home, role, false}, intent);
     lists.batches.push_back(intent);

@@ -187,7 +187,7 @@ void LeasedBatches::wait_save(ResidualFile& file) {
   for (std::uint32_t t = 0; t < sums_.size(); ++t) {
     auto chunk = sums_[t].wait_save(state_.stream);
     chunk.table = TableId{t};
-    chunk.peer = state_.me;  // after a restore, the owners of the rows add them
+    chunk.waits = true;
     if (!chunk.keys.empty()) file.chunks.push_back(std::move(chunk));
   }
 }

@@ -145,7 +145,7 @@ struct RoundState {
   TableShards& tables;
   OwnerDirectories& placement;
   PlacementPolicy policy = PlacementPolicy::kStatic;
-  std::atomic<bool> has_restored = false;  // restored residuals are not added yet: rows stay, and no push updates rows
+  std::atomic<bool> has_restored = false;  // restored residuals are not added yet: no push updates rows
   PlainKeys plain_keys{};
   std::int64_t staleness = 0;  // the most steps by which a read may be behind; 0 in a group of one rank
   std::map<Clock, PendingBatch> batches{};
@@ -161,11 +161,6 @@ struct RoundState {
   }
   // Returns whether rows move while training.
   bool rows_move() const { return policy != PlacementPolicy::kStatic; }
-  // Returns whether the policy may move rows of the table. Residuals and mirrors belong to an owner.
-  bool may_move(TableId id) const {
-    auto const& options = table(id).options();
-    return !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
-  }
   // Returns all ranks but this one.
   std::vector<Rank> others() const;
   // Returns the step of the round in progress, as a number for tags.
