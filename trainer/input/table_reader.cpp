@@ -87,6 +87,7 @@ bool TableReader::next_line(std::string_view& line) {
     if (line.find_first_not_of(" \t") == line.npos) continue;
     if (is_comment(line, settings_, kind_, in_data_)) {
       ++comments_;
+      if (in_data_) comments_in_data_.add(line, layout_, divided_.all.size());
       continue;
     }
     bool const is_heading = !in_data_ && layout_.heading;
@@ -267,6 +268,7 @@ void TableReader::finish(double bad_share_max, std::string_view line_is, std::ve
                                   with_count(repeated_, "heading"), path));
   }
   if (comments_ > 0) notices.push_back(fmt::format("skipped {} of {}", with_count(comments_, "comment line"), path));
+  if (settings_.comment == "auto") comments_in_data_.say(path, notices);
   lines_.report(path, bad_share_max, fmt::format("{}, {}", line_is, layout_.divided), setting, notices);
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/input/comments_in_data.hpp"
 #include "trainer/input/line_reader.hpp"
 #include "trainer/input/matrix_market.hpp"
 #include "trainer/input/odd_characters.hpp"
@@ -38,6 +39,7 @@ class TableReader {
               std::string_view setting = "data.bad_share_max");
 
   TableLayout const& layout() const { return layout_; }
+  CommentsInData const& comments_in_data() const { return comments_in_data_; }
   std::optional<MatrixHead> const& matrix() const { return matrix_; }
   // Returns "path:number" of the last row.
   std::string position() const { return lines_of_file_.position(); }
@@ -70,6 +72,7 @@ class TableReader {
   BadLines lines_;
   OddCharacters odd_;
   std::uint64_t comments_ = 0;
+  CommentsInData comments_in_data_;
   std::string heading_{};       // the line
   std::uint64_t repeated_ = 0;  // headings after the first
   bool in_data_ = false;

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "trainer/base/finite_number.hpp"
+#include "trainer/base/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -124,8 +126,8 @@ void say_weights_that_count(std::span<std::vector<std::string> const> rows, std:
                   path));
 }
 
-void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::string_view path,
-                                std::vector<std::string>& notices) {
+void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::uint64_t names,
+                                std::string_view path, std::vector<std::string>& notices) {
   constexpr std::size_t kRowsMin = 3;
   auto const is_fraction = [](std::string const& name) {
     auto const number = finite_number(name);
@@ -137,12 +139,38 @@ void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, 
     if (row.size() != 2 || !finite_number(row[1]) || is_fraction(row[0])) return;
     if (is_fraction(row[1]) && fractions++ == 0) shown = &row[1];
   }
+  if (rows.size() >= kRowsMin && names >= kRowsMin && fractions == 0) {
+    notices.push_back(fmt::format(
+        "{} has {} between lines with numbers, which are read as nodes: if they are nodes (as in the format "
+        "LGL), write both nodes of an edge before its weight",
+        path, with_count(names, "comment of one name", "comments of one name")));
+  }
   if (rows.size() < kRowsMin || 2 * fractions <= rows.size()) return;
   notices.push_back(
       fmt::format("the second column of {} has decimal fractions, such as {}, which are read as nodes: if they are "
                   "weights, write both nodes of an edge before its weight (in the format LGL, the first node is in a "
                   "line with '#' above)",
                   path, *shown));
+}
+
+void say_first_nodes_that_number_rows(std::span<std::vector<std::string> const> rows, std::string_view path,
+                                      std::vector<std::string>& notices) {
+  constexpr std::size_t kRowsMin = 20;
+  auto const is_whole = [](std::string const& name) {
+    auto const number = finite_number(name);
+    return number && *number == std::floor(*number);
+  };
+  std::set<std::string_view> first, second;
+  for (auto const& row : rows) {
+    if (row.size() != 3 || !is_whole(row[0]) || !is_whole(row[2])) return;
+    if (!first.insert(row[0]).second) return;
+    second.insert(row[1]);
+  }
+  if (rows.size() < kRowsMin || second.size() == rows.size()) return;
+  notices.push_back(
+      fmt::format("the first column of {} has another number in each line, such as {}, and is read as nodes: if it "
+                  "numbers the lines, and other columns have the nodes, data.columns = [\"2\", \"3\"] names them",
+                  path, rows.front()[0]));
 }
 
 }  // namespace gpups::trainer

@@ -2,6 +2,7 @@
 // Finds weights of edges that may be something else, and nodes that may be weights.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +22,14 @@ void say_weights_that_are_nodes(std::span<std::vector<std::string> const> rows, 
 void say_weights_that_count(std::span<std::vector<std::string> const> rows, std::string_view path,
                             std::vector<std::string>& notices);
 
-// Adds a notice if the second nodes of a file's first rows, which have no weight, are decimal fractions.
-void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::string_view path,
-                                std::vector<std::string>& notices);
+// Adds a notice if the second nodes of a file's first rows, which have no weight, are decimal fractions, or numbers
+// between names in comments. names: the comments that are one name, between the rows.
+void say_nodes_that_are_weights(std::span<std::vector<std::string> const> rows, std::uint64_t names,
+                                std::string_view path, std::vector<std::string>& notices);
+
+// Adds a notice if the first nodes of a file's first rows are whole numbers, another one in each row, and the weights
+// are whole numbers too: the nodes may be in the other columns.
+void say_first_nodes_that_number_rows(std::span<std::vector<std::string> const> rows, std::string_view path,
+                                      std::vector<std::string>& notices);
 
 }  // namespace gpups::trainer

@@ -131,7 +131,10 @@ EdgeFiles read_edges(DataConfig const& config, std::string const& names, bool di
     if (looks_at_weights) {
       say_weights_that_are_nodes(judged, nodes, path.string(), notices);
       say_weights_that_count(reader.first_rows(), path.string(), notices);
-      say_nodes_that_are_weights(reader.first_rows(), path.string(), notices);
+      say_nodes_that_are_weights(reader.first_rows(), reader.comments_in_data().names(), path.string(), notices);
+    }
+    if (config.table.columns.empty() && reads_first_three(reader.layout())) {
+      say_first_nodes_that_number_rows(reader.first_rows(), path.string(), notices);
     }
   }
   GPUPS_REQUIRE(!read.edges.empty() || read.unknown + read.loops > 0,

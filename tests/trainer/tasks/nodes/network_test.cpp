@@ -178,6 +178,46 @@ TEST_F(NetworkTest, SaysThatNodesAreFractions) {
   }
 }
 
+TEST_F(NetworkTest, SaysThatNodesAreNumbersBetweenNames) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  (void)read("# v0\nv37 5\n# v1\nv12 1\n# v2\nv7 3\n# v3\nv7 2\n");  // of LGL
+  EXPECT_THAT(notices_, Contains(HasSubstr("has 3 comments of one name between lines with numbers")));
+  for (char const* const other :
+       {"# v0\nv37 5\n# of 1\nv12 1\n# v2\nv7 3\n", "# v0\n# v1\n# v2\nv37 5\nv12 1\nv7 3\n"}) {
+    (void)read(other);
+    EXPECT_THAT(notices_, Each(Not(HasSubstr("of one name")))) << other;
+  }
+}
+
+TEST_F(NetworkTest, SaysThatCommentsHaveTheFieldsOfEdges) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  (void)read("# from and to\nA B\n%C3%81ed A\nB C\n%C3%89 B\n");
+  EXPECT_THAT(notices_, Contains(HasSubstr(", between its data, have as many fields as these")));
+  EXPECT_THAT(notices_, Contains(HasSubstr("such as '%C3%81ed A'")));
+  (void)read("#A B\nA B\n# B\n#B\n#B C D\nB C\n");
+  EXPECT_THAT(notices_, Each(Not(HasSubstr("between its data"))));
+}
+
+// Rows of a database table with a key, some of them deleted.
+TEST_F(NetworkTest, SaysThatTheFirstColumnNumbersLines) {
+  using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
+  auto const text_of = [](std::string text, std::uint64_t keys) {
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      text += fmt::format("{},{},{}\n", 40000 + (i * 7 + i / 3) % keys, 1 + random_bits(1, i) % 9,
+                          1 + random_bits(2, i) % 9);
+    }
+    return text;
+  };
+  for (char const* const heading : {"id,user_id,friend_id\n", "rowid,from_user,to_user\n", "X,u,v\n", ""}) {
+    (void)read(text_of(heading, 100000));
+    EXPECT_THAT(notices_, Contains(HasSubstr("has another number in each line"))) << heading;
+  }
+  (void)read(text_of("", 30));
+  EXPECT_THAT(notices_, Each(Not(HasSubstr("has another number in each line"))));
+  (void)read(text_of("source,target,weight\n", 30));
+  EXPECT_THAT(notices_, Each(Not(HasSubstr("has another number in each line"))));
+}
+
 TEST_F(NetworkTest, SaysThatUsersAndItemsAreTheSameNodes) {
   using testing::Contains, testing::HasSubstr, testing::Not, testing::Each;
   for (char const* const heading : {"userId,movieId", "product,customer"}) {
