@@ -98,7 +98,7 @@ void AnnouncedUses::extend_window(Stream& stream, std::size_t tables, Clock step
   GPUPS_ASSERT(step >= window_->step);
   auto kept = window_->steps_from(step);
   auto const is_new = [](AnnouncedBatch const& batch) { return !batch.in_window; };
-  auto const end = steps_.lower_bound(step + kernels::kPolicyWindow);
+  auto const end = steps_.lower_bound(step + window_steps_);
   for (auto run = steps_.lower_bound(step); run != end; ++run) {
     auto& batches = run->second.batches;
     auto const added = std::count_if(batches.begin(), batches.end(), is_new);
@@ -123,7 +123,7 @@ void AnnouncedUses::merge(Stream& stream, StepUses const& uses, Clock step, std:
   GPUPS_REQUIRE(most < kernels::kNoList,
                 "{} uses of rows are announced to a rank for the next {} steps (a plan numbers them in 32 bits): use "
                 "smaller batches or more ranks, or placement policy 'static'",
-                most, kernels::kPolicyWindow);
+                most, window_steps_);
   std::vector<kernels::MergeUses::MergedTable> merged;
   UserWindow next{.step = window_->step};
   std::uint32_t users = 0, blocks = 0;

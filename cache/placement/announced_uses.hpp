@@ -66,6 +66,10 @@ struct UsedRows {
 // for each step with new batches: one step, if all ranks announce equally far ahead.
 class AnnouncedUses {
  public:
+  // window: the steps whose users a policy sees, 1 .. kPolicyWindow. Batches of later steps do not matter, so a plan
+  // does not depend on how early they were announced.
+  explicit AnnouncedUses(std::int64_t window = kernels::kPolicyWindow) : window_steps_(window) {}
+
   // Memory on the device for each use: its key as it was received, unsorted and sorted, its position and its rank.
   static constexpr std::size_t kBytesOfUse = 3 * sizeof(Key) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
 
@@ -84,7 +88,7 @@ class AnnouncedUses {
   // Lists the rows with these keys. Queued on the stream. Steps must ascend. REQUIRES: the step has uses; the reads of
   // list_keys() for it are done, and no batch of it was added since.
   UsedRows list_rows(Clock step);
-  // The same with their users in the kPolicyWindow steps from `step` on. reads: the host reads with these what the next
+  // The same with their users in the window's steps from `step` on. reads: the host reads with these what the next
   // call needs.
   UsedRows list_rows_with_users(Stream& stream, Clock step, kernels::HostReads& reads);
 
@@ -105,6 +109,7 @@ class AnnouncedUses {
   void extend_window(Stream& stream, std::size_t tables, Clock step);
   void merge(Stream& stream, StepUses const& uses, Clock step, std::uint32_t kept);
 
+  std::int64_t window_steps_;
   std::map<Clock, StepUses> steps_;
   std::optional<UserWindow> window_;
 };

@@ -74,7 +74,7 @@ void Engine::start(Clock first, StoreSchema const& schema, KeyFormat keys) {
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   placement_.start(stream_.device(), me_, tables_.size());
-  executor_.set_policy(schema.policy, schema.staleness);
+  executor_.set_policy(schema.policy, schema.placement_window, schema.staleness);
   for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
     executor_.plain_keys().sent_to[q] = Rank{q} != me_ && sends_plain_keys(Rank{q}, keys);
   }
@@ -164,6 +164,7 @@ bool Engine::idle() const { return executor_.idle() && requests_.idle() && round
 void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
   stats.late_keys = late_keys_.load();
+  stats.late_batches = late_batches_.load();
   stats.remote_keys = remote_keys_.load();
   stats.remote_home_keys = remote_home_keys_.load();
   stats.leased_keys = leased_keys_.load();
@@ -188,6 +189,7 @@ void Engine::publish() {
   owned_rows_ = owned;
   index_growths_ = growths;
   late_keys_ = executor_.late_keys();
+  late_batches_ = executor_.late_batches();
   remote_keys_ = executor_.remote_keys();
   remote_home_keys_ = executor_.remote_home_keys();
   moved_rows_ = executor_.moved_rows();

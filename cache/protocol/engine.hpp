@@ -164,9 +164,9 @@ class Engine final : public comm::Channel {
   std::atomic<std::int64_t> reading_ = -1;  // the step whose rows a thread waits for
   std::atomic<std::int64_t> complete_ = 0;
   std::atomic<std::uint32_t> signals_ = 0;
-  std::atomic<std::uint64_t> late_keys_ = 0, remote_keys_ = 0, remote_home_keys_ = 0, moved_rows_ = 0, steps_ = 0,
-                             rows_reserved_ = 0, owned_rows_ = 0, index_growths_ = 0, leased_keys_ = 0,
-                             leased_steps_ = 0, leased_steps_max_ = 0;
+  std::atomic<std::uint64_t> late_keys_ = 0, late_batches_ = 0, remote_keys_ = 0, remote_home_keys_ = 0,
+                             moved_rows_ = 0, steps_ = 0, rows_reserved_ = 0, owned_rows_ = 0, index_growths_ = 0,
+                             leased_keys_ = 0, leased_steps_ = 0, leased_steps_max_ = 0;
 };
 
 }  // namespace gpups::cache

@@ -154,7 +154,13 @@ void RoundExecutor::send_gradient_phase() {
                            [this](auto const& intent) { return intent.first > state_.round.clock() + 1; }));
   // This rank's own intents reach its planner with those of other ranks, so plans depend on the steps of announcements
   // alone.
-  for (auto& [clock, parts] : std::exchange(own_intents_, {})) planner_.announce(state_.me, clock, std::move(parts));
+  // The plans that consider a batch begin two rounds after that of its announcement.
+  Clock const seen_from = state_.round.clock() + 2;
+  for (auto& [clock, parts] : std::exchange(own_intents_, {})) {
+    bool const is_late = state_.round.clock() > first_ && seen_from + window_ - 1 > clock;
+    if (state_.rows_move() && is_late) ++late_batches_;
+    planner_.announce(state_.me, clock, std::move(parts));
+  }
   for (auto& [clock, pending] : state_.batches) pending.sent = true;
 }
 

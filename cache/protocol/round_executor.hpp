@@ -32,8 +32,9 @@ class RoundExecutor {
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
                 OwnerDirectories& placement);
-  // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch.
-  void set_policy(PlacementPolicy policy, std::int64_t staleness);
+  // Sets when rows move, the number of steps that the policy sees, and by how many steps reads may be behind. Call it
+  // before the first batch.
+  void set_policy(PlacementPolicy policy, std::int64_t window, std::int64_t staleness);
   // Between which ranks keys are plain. Set what this rank sends before the first batch, and what another rank sends
   // before its messages are handled.
   PlainKeys& plain_keys() { return state_.plain_keys; }
@@ -86,6 +87,8 @@ class RoundExecutor {
   // Returns the ranks that have not answered the late fetches of this rank for `step`.
   std::vector<Rank> pending_peers(Clock step) const { return late_fetches_.pending_peers(step); }
 
+  // See Stats.
+  std::uint64_t late_batches() const { return late_batches_; }
   // Returns the number of keys that were fetched late, and the number of rows of batches that other ranks own.
   std::uint64_t late_keys() const { return late_fetches_.keys(); }
   std::uint64_t remote_keys() const { return state_.remote_keys; }
@@ -133,6 +136,9 @@ class RoundExecutor {
   ValueExchange::ExistingLists existing_;
   MoveExchange::MarkedLists leaving_;
   std::vector<std::pair<Clock, std::vector<ListKeys>>> own_intents_;  // for the next gradient phase
+  std::int64_t window_ = 0;
+  Clock first_{};  // the step before which this object was created
+  std::uint64_t late_batches_ = 0;
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next
 };

@@ -10,7 +10,7 @@ namespace gpups::cache {
 
 // -- batches --
 
-void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
+void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t window, std::int64_t staleness) {
   GPUPS_ASSERT(state_.batches.empty());
   if (state_.ranks == 1) return;
   state_.staleness = staleness;
@@ -20,6 +20,9 @@ void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t staleness) {
                 "rows of {} ranks cannot move (at most {}): use placement policy 'static'", state_.ranks,
                 kernels::kMovingRanksMax);
   state_.policy = policy;
+  window_ = window;
+  first_ = state_.round.clock();
+  planner_.set_window(window);
   state_.placement.any_moved = true;
 }
 
@@ -69,6 +72,7 @@ void RoundExecutor::wait_announce_moving(PendingBatch& pending) {
   auto& batch = *pending.batch;
   auto own = intents_.own_keys(batch);
   if (batch.clock <= state_.round.next_in() + 1) {
+    if (state_.rows_move() && batch.clock > first_ + 1) ++late_batches_;
     return late_fetches_.wait_fetch(pending, wait_download_keys(state_.stream, own));
   }
   intents_.wait_queue(batch);

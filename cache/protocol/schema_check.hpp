@@ -17,6 +17,7 @@ struct StoreSchema {
   std::uint64_t seed = 0;
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::int64_t staleness = 0;
+  int placement_window = 16;
 };
 
 // Returns the body of a kSchema message. plain_keys: whether this rank sends plain keys to the receiver.

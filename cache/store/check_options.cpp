@@ -103,6 +103,9 @@ void check_store(StoreOptions const& options) {
                 "StoreOptions::placement has the number {} (there is no such policy): use an enumerator of "
                 "PlacementPolicy",
                 static_cast<int>(options.placement));
+  GPUPS_REQUIRE(options.placement_window >= 1 && options.placement_window <= kernels::kPolicyWindow,
+                "StoreOptions::placement_window is {} (it is a number of steps): give 1 to {}",
+                options.placement_window, kernels::kPolicyWindow);
   GPUPS_REQUIRE(options.staleness >= 0 && options.staleness <= kStalenessMax,
                 "StoreOptions::staleness is {} (it is a number of steps): give 0 to {}", options.staleness,
                 kStalenessMax);

@@ -26,7 +26,8 @@ Store::Impl::Impl(Group const& group, StoreOptions const& options)
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
   if (!engine_.started()) {
-    engine_.start(clock_, {options_.seed, options_.placement, options_.staleness}, options_.key_format);
+    engine_.start(clock_, {options_.seed, options_.placement, options_.staleness, options_.placement_window},
+                  options_.key_format);
   }
   return engine_;
 }

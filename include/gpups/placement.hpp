@@ -22,11 +22,11 @@ enum class PlacementReason : std::uint8_t {
 };
 
 // When rows move while training, to the ranks that use them. Results do not depend on it, but for lossy compression.
-// The rows of tables with compression do not move.
 enum class PlacementPolicy : std::uint8_t {
   kStatic,    // never
   kRelocate,  // to a rank that uses the row in the next step, if the owner does not
-  kAdaptive,  // if that sends fewer bytes, considering the announced uses of the next 16 steps
+  kAdaptive,  // if that sends fewer bytes, considering the announced uses of the next StoreOptions::placement_window
+              // steps
   kRandom,    // at random, to any rank that uses the row: for tests
 };
 

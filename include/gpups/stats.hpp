@@ -65,6 +65,9 @@ struct Stats {
   // Of the distinct keys, those whose home is another rank: remote_keys, if all rows were at their homes.
   std::uint64_t remote_home_keys = 0;
   std::uint64_t late_keys = 0;  // of the remote keys, those that were fetched late
+  // If rows move: batches that were prepared less than StoreOptions::placement_window + 1 steps ahead, but for those of
+  // the first steps. The owners of rows depend on when they were announced.
+  std::uint64_t late_batches = 0;
   // With StoreOptions::staleness: of the distinct keys, those that were not announced, because this rank had a copy of
   // the row; the sum of the ages of these copies, in steps; and the largest age. Rows that this rank owned in the step
   // count, too, although they are not old.

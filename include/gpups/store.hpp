@@ -64,10 +64,12 @@ struct StoreOptions {
   double replica_fraction = 0.1;
   // When rows move to the ranks that use them, while training; equal on all ranks.
   PlacementPolicy placement = PlacementPolicy::kStatic;
-  // Bounded staleness, in steps; equal on all ranks. 0: all ranks together compute what one rank would. Above 0, reads
-  // of rows that other ranks own may be behind by as many steps, and gradients of these rows may wait as long, or until
-  // this rank's next batch. Copies that are read so take at most half of replica_fraction. The bounds hold if batches
-  // are prepared in the order of their steps; results may depend on how far ahead they are prepared.
+  // Steps that PlacementPolicy::kAdaptive considers, 1 .. 16; equal on all ranks. If batches are prepared at least
+  // placement_window + 1 steps ahead, owners do not depend on time. Stats::late_batches counts the others.
+  int placement_window = 16;
+  // Bounded staleness, in steps; equal on all ranks. Above 0, reads of rows that other ranks own may be behind by as
+  // many steps, and gradients of these rows may wait as long, or until this rank's next batch. Copies that are read so
+  // take at most half of replica_fraction. The bounds hold if batches are prepared in the order of their steps.
   std::int64_t staleness = 0;
   KeyFormat key_format = KeyFormat::kAuto;  // of the keys that this rank sends
   // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
@@ -77,7 +79,6 @@ struct StoreOptions {
 
 // The part of a batch that uses one table, with one entry for each use of a row. The arrays are on the store's device,
 // and may be freed when prepare() has returned.
-//
 //   TableBatch const words{.table = table, .keys = keys};                        // one row for each entry
 //   TableBatch const bags{.table = table, .keys = keys, .offsets = bag_offsets};  // for pull_pooled()
 struct TableBatch {
@@ -261,11 +262,10 @@ class GPUPS_EXPORT Store {
   // GradientError if that step was rejected.
   void wait_applied();
 
-  // Flushes this rank's residuals with the step that ends next: sends all residuals of its gradients to the owners,
-  // exactly (TableOptions::gradient_compression). In the same round, sends all changes of its own rows to the ranks
-  // that read them in the next step, regardless of the filter (TableOptions::refresh_compression). With
-  // StoreOptions::staleness, a step without a prepared batch sends all gradients that wait, too. Checkpoints and
-  // evaluation do not need this call. Does not block.
+  // Flushes this rank's residuals with the step that ends next: sends them to the owners exactly; those of rows that
+  // are away from their homes arrive one step later. In the same round, sends all changes of its own rows, regardless
+  // of the filter. With StoreOptions::staleness, a step without a prepared batch sends all gradients that wait, too.
+  // Checkpoints and evaluation do not need this call. Does not block.
   void flush_residuals();
 
   // With StoreOptions::staleness, makes the batch of step `clock` of this rank refresh all its rows and send all

@@ -85,7 +85,7 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
   step.microbatches = (all + size - 1) / size;
   step.microbatch_samples = (samples + all - 1) / all;
   step.samples = std::min(samples, step.microbatches * step.microbatch_samples);
-  step.prepared = std::min(static_cast<std::size_t>(config.train.lookahead) + 1, steps);
+  step.prepared = std::min(static_cast<std::size_t>(lookahead_steps(config, ranks)) + 1, steps);
   step.kept = config.train.reuse_batches ? std::min(per_epoch, steps) : 0;
   step.ranks = size;
   std::size_t const threads =

@@ -128,6 +128,7 @@ constexpr RowCounter kCounters[] = {{"entries", &Stats::entries, &RowReport::ent
                                     {"remote_keys", &Stats::remote_keys, &RowReport::remote_keys},
                                     {"remote_home_keys", &Stats::remote_home_keys, &RowReport::remote_home_keys},
                                     {"late_keys", &Stats::late_keys, &RowReport::late_keys},
+                                    {"late_batches", &Stats::late_batches, &RowReport::late_batches},
                                     {"moved_rows", &Stats::moved_rows, &RowReport::moved_rows},
                                     {"leased_keys", &Stats::leased_keys, &RowReport::leased_keys},
                                     {"leased_steps", &Stats::leased_steps, &RowReport::leased_steps}};

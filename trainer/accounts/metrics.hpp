@@ -50,8 +50,8 @@ nlohmann::json wait_pairs(Store& store, Stats const& mine);
 
 // Counters of all ranks, as in Stats.
 struct RowReport {
-  std::uint64_t entries = 0, distinct_keys = 0, remote_keys = 0, remote_home_keys = 0, late_keys = 0, moved_rows = 0,
-                leased_keys = 0, leased_steps = 0;
+  std::uint64_t entries = 0, distinct_keys = 0, remote_keys = 0, remote_home_keys = 0, late_keys = 0, late_batches = 0,
+                moved_rows = 0, leased_keys = 0, leased_steps = 0;
   std::vector<std::uint64_t> owned_rows{};  // by each rank
 };
 

@@ -97,7 +97,7 @@ struct TrainConfig {
   std::int64_t steps = 0;  // 0: `epochs` sets the length
   std::int64_t batch_size = 1024;
   std::int64_t microbatches = 0;  // 0: the larger of 8 and the number of ranks
-  std::int64_t lookahead = 4;
+  std::int64_t lookahead = 0;     // 0: see lookahead_steps()
   bool prefetch_thread = true;
   bool reuse_batches = false;
   std::int64_t seed = 1;
@@ -229,6 +229,8 @@ void require_train_file(Config const& config, std::string const& name);
 // Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model, or if
 // a part of the model has no effect. For new runs only: a resumed run must keep its settings.
 void require_effect(Config const& config, std::string const& name);
+// Returns the number of steps that a run on `ranks` ranks prepares ahead.
+std::int64_t lookahead_steps(Config const& config, int ranks);
 // Returns a sentence for each learning rate of 0, with which what it is for does not learn.
 std::vector<std::string> zero_learning_rates(Config const& config);
 // Returns a sentence if train.patience cannot end a run, or nothing. validations: those before the last step.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gpups/placement.hpp"
 #include "kernels/base/check.hpp"
 #include "trainer/config/table_settings.hpp"
 #include "trainer/config/task_kind.hpp"
@@ -45,6 +46,11 @@ void require_constant_schedule(Config const& config, std::string const& name) {
 void require_train_file(Config const& config, std::string const& name) {
   GPUPS_REQUIRE(!config.data.train.empty(),
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
+}
+
+std::int64_t lookahead_steps(Config const& config, int ranks) {
+  if (config.train.lookahead > 0) return config.train.lookahead;
+  return ranks > 1 && config.placement.policy != name_of(PlacementPolicy::kStatic) ? 20 : 4;
 }
 
 std::vector<std::string> zero_learning_rates(Config const& config) {

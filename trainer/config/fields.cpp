@@ -130,8 +130,9 @@ std::vector<Field> train_fields() {
       FieldBuilder("train", "microbatches", kTrain<&T::microbatches>,
                    "microbatches of a global batch; 0: the larger of 8 and the number of ranks")
           .range(0, 65536),
-      FieldBuilder("train", "lookahead", kTrain<&T::lookahead>, "number of steps that are prepared ahead")
-          .range(1, 1024),
+      FieldBuilder("train", "lookahead", kTrain<&T::lookahead>,
+                   "number of steps that are prepared ahead; 0: 20 if rows move between ranks, else 4")
+          .range(0, 1024),
       FieldBuilder("train", "prefetch_thread", kTrain<&T::prefetch_thread>,
                    "true: a thread prepares steps; false: the training thread prepares them"),
       FieldBuilder("train", "seed", kTrain<&T::seed>, "seed of initial values, negatives and the order of samples")

@@ -11,16 +11,16 @@
 
 namespace gpups::trainer {
 
-TraceDescription describe_trace(Store const& store, std::size_t tables, TrainConfig const& train) {
+TraceDescription describe_trace(Store const& store, std::size_t tables, Config const& config) {
   TraceDescription description{.ranks = store.ranks(),
                                .first_step = number(store.clock()),
-                               .lookahead = train.lookahead,
+                               .lookahead = lookahead_steps(config, store.ranks()),
                                .staleness = store.options().staleness,
-                               .batch_size = train.batch_size};
+                               .batch_size = config.train.batch_size};
   for (std::uint32_t t = 0; t < tables; ++t) {
     auto const& table = store.table(TableId{t});
     description.tables.push_back(table);
-    description.moves.push_back(!table.gradient_compression.enabled() && !table.refresh_compression.enabled());
+    description.moves.push_back(true);
   }
   return description;
 }

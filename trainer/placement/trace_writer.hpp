@@ -14,7 +14,7 @@
 namespace gpups::trainer {
 
 // Describes a trace that begins with the store's next step. tables: number of tables.
-TraceDescription describe_trace(Store const& store, std::size_t tables, TrainConfig const& train);
+TraceDescription describe_trace(Store const& store, std::size_t tables, Config const& config);
 
 // Writes the trace of one rank. One thread at a time.
 class TraceWriter {

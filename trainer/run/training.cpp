@@ -207,7 +207,7 @@ void Training::wait_train() {
   bool const has_steps = first_step_ < end_ && !patience_over_;  // otherwise a trace stays as it is
   if (config_.placement.trace_steps > 0 && has_steps) {
     trace_.emplace(checkpoint_.parent_path() / "placement_trace", store().rank(),
-                   describe_trace(store(), task().tables().size(), config_.train), config_.placement.trace_steps);
+                   describe_trace(store(), task().tables().size(), config_), config_.placement.trace_steps);
   }
   // The model of the best validation is in the last checkpoint only, which the next save will replace.
   if (has_steps && state_.best.step != 0 && !is_best_kept()) wait_save(best_checkpoint_);
@@ -238,11 +238,36 @@ Clock Training::next_break() const {
   return Clock{std::min(end_, (epoch + 1) * steps_per_epoch_)};
 }
 
+namespace {
+
+bool compresses_rows(Config const& config) {
+  return compresses(config.gradient_compression) || compresses(config.refresh_compression);
+}
+
+}  // namespace
+
+// With lossy compression, results depend on the owners of rows, and these on when batches are announced.
+std::size_t Training::prepared_min() const {
+  auto const ahead = static_cast<std::size_t>(store().options().placement_window) + 2;
+  bool const needed = compresses_rows(config_) && store().options().placement != PlacementPolicy::kStatic;
+  auto const lookahead = static_cast<std::size_t>(lookahead_steps(config_, store().ranks()));
+  return needed ? std::min(ahead, lookahead) : 1;
+}
+
+void Training::say_if_late(RowReport const& rows) {
+  if (rows.late_batches == 0 || !compresses_rows(config_)) return;
+  progress_.print(fmt::format(
+      "{} announced too late for the placement policy (another run may have other owners, and with lossy compression "
+      "other bits): set train.lookahead to 20 or more, or placement.policy to \"static\"",
+      with_count(rows.late_batches, "batch was", "batches were")));
+}
+
 bool Training::wait_train_until(StepRunner& stepper, Clock end) {
   Pipeline pipeline(store(), task(), *batches_, stages_,
                     {.begin = store().clock(),
                      .end = end,
-                     .lookahead = static_cast<std::size_t>(config_.train.lookahead),
+                     .lookahead = static_cast<std::size_t>(lookahead_steps(config_, store().ranks())),
+                     .prepared_min = prepared_min(),
                      .prefetch_thread = config_.train.prefetch_thread,
                      .reuse_batches = config_.train.reuse_batches,
                      .trace = trace_ ? &*trace_ : nullptr});

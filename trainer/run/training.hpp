@@ -50,6 +50,8 @@ class Training {
   // Collective work between steps.
   void wait_report();
   void say_if_diverged();
+  std::size_t prepared_min() const;
+  void say_if_late(RowReport const& rows);
   // Returns the memory of this rank: of the store and the data, which is allocated, and of steps.
   MemoryPlan memory_plan(Device device);
   void wait_progressive();

@@ -79,6 +79,7 @@ void Training::wait_test(nlohmann::json& summary) {
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
   Totals const totals = wait_totals(store(), {}, mine);
+  say_if_late(totals.row_report);
   nlohmann::json const pairs =
       store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
   nlohmann::json const hottest_rows = wait_hottest_rows(store(), kHottestRows);

@@ -28,7 +28,7 @@ Pipeline::~Pipeline() {
 std::optional<PreparedStep> Pipeline::next() {
   if (!options_.prefetch_thread) fill();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !ready_.empty() || ended_ || !options_.prefetch_thread; });
+  changed_.wait(lock, [this] { return ready_.size() >= options_.prepared_min || ended_ || !options_.prefetch_thread; });
   if (ready_.empty()) {
     if (failure_) std::rethrow_exception(failure_);
     return std::nullopt;

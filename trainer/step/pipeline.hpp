@@ -36,6 +36,9 @@ struct PreparedStep {
 struct PipelineOptions {
   Clock begin{}, end{};       // steps begin .. end - 1
   std::size_t lookahead = 4;  // number of steps that are prepared ahead
+  // next() waits until as many steps are prepared, those that it returned excepted, or all that are left. At most
+  // `lookahead`.
+  std::size_t prepared_min = 1;
   // false: next() prepares steps in the calling thread, as simulated ranks require.
   bool prefetch_thread = true;
   bool reuse_batches = false;    // REQUIRES: BatchOptions::same_batches, and a task whose TaskSteps can run repeatedly

@@ -12,6 +12,15 @@
 #include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
+namespace {
+
+// Returns the steps that the policy considers, so that all batches are announced in time: see
+// StoreOptions::placement_window. While a step is trained, one step less than `lookahead` may be prepared.
+int placement_window(std::int64_t lookahead) {
+  return static_cast<int>(std::clamp<std::int64_t>(lookahead - 2, 1, StoreOptions().placement_window));
+}
+
+}  // namespace
 
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan,
                      std::function<void()> const& before_waiting) {
@@ -30,21 +39,15 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .seed = static_cast<std::uint64_t>(config.train.seed),
                       .replica_fraction = config.placement.replica_fraction,
                       .placement = placement_policy(config.placement.policy),
+                      .placement_window = placement_window(lookahead_steps(config, group.size())),
                       .staleness = config.placement.staleness,
                       .key_format = key_format(config.cluster.key_format),
                       .wait_timeout_s = config.cluster.wait_timeout_s});
-  bool any_moves = false;
   for (TableOptions table : task->tables()) {
     table.gradient_compression = row_compression(config.gradient_compression, table.dim);
     table.refresh_compression = row_compression(config.refresh_compression, table.dim);
-    any_moves = any_moves || !(table.gradient_compression.enabled() || table.refresh_compression.enabled());
     store.add_table(table);
   }
-  GPUPS_REQUIRE(
-      any_moves || config.placement.policy == name_of(PlacementPolicy::kStatic),
-      "placement.policy is \"{}\" and the rows of all tables are compressed (such rows do not move, so it has "
-      "no effect): remove it, or the settings of [gradient_compression] and [refresh_compression]",
-      config.placement.policy);
   return {std::move(task), std::move(store), std::move(gpu_interconnect)};
 }
 

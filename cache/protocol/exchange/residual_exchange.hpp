@@ -113,7 +113,7 @@ class ResidualExchange {
   // Residuals of rows of this home, from other ranks or of a checkpoint. The next applied step sends them to the owners
   // exactly, or adds them if this rank is the owner.
   std::vector<ResidualChunk> waiting_;
-  std::vector<ResidualChunk> relayed_;           // those that this step has received, for the next one
+  std::vector<ResidualChunk> relayed_;  // those that this step has received, for the next one
   std::set<TableId> restored_tables_;
   std::size_t samples_ = 0;  // over all ranks, in the last step with samples
   bool resends_all_values_ = false;

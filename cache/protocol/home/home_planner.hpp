@@ -33,6 +33,8 @@ class HomePlanner {
     std::optional<BatchRoute> route;  // if another rank owns some of the rows, before the step or in it
   };
 
+  // Sets the number of steps whose users the policy sees. Call it before the first batch.
+  void set_window(std::int64_t steps) { uses_ = AnnouncedUses(steps); }
   // Adds a batch that is announced in time, for wait_plan(). The keys of each part are ascending.
   void announce(Rank reader, Clock clock, std::vector<ListKeys> parts);
   // Looks at the batches of a step, of which all that are announced in time have arrived. Queued on the stream. reads:
