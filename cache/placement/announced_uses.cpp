@@ -127,6 +127,7 @@ void AnnouncedUses::merge(Stream& stream, StepUses const& uses, Clock step, std:
   std::vector<kernels::MergeUses::MergedTable> merged;
   UserWindow next{.step = window_->step};
   std::uint32_t users = 0, blocks = 0;
+  bool counts_blocks = false;
   for (std::size_t t = 0; t < tables; ++t) {
     std::uint32_t const first_use = uses.first_use[t], of_table = uses.first_use[t + 1] - first_use;
     std::uint32_t const before = window_->users_max[t];
@@ -141,6 +142,7 @@ void AnnouncedUses::merge(Stream& stream, StepUses const& uses, Clock step, std:
     next.users_max.push_back(before + of_table);
     users += before + of_table;
     blocks += merged.back().blocks;
+    counts_blocks = counts_blocks || merged.back().blocks > 1;
   }
   next.keys = Array<Key>(device, users);
   next.users = Array<kernels::WindowUser>(device, users);
@@ -151,8 +153,10 @@ void AnnouncedUses::merge(Stream& stream, StepUses const& uses, Clock step, std:
                                  .kept = kept,
                                  .run = {uses.keys, uses.ranks},
                                  .bit = kernels::step_ring_bit(step)};
-  kernels::count_merged_uses(stream, {merge, counts});
-  kernels::running_sums(stream, {counts, block_at});
+  if (counts_blocks) {
+    kernels::count_merged_uses(stream, {merge, counts});
+    kernels::running_sums(stream, {counts, block_at});
+  }
   kernels::write_merged_uses(stream, {merge, block_at, next.keys, next.users, next.counts});
   window_ = std::move(next);
 }

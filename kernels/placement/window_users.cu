@@ -74,22 +74,31 @@ struct MergedSteps {
   std::uint32_t kept, bit;
 };
 
-// Calls emit(key, user) for each user of a block, in order.
+// Calls emit(key, user) for each user of a block, in order; one without steps is dropped.
 template <Space S, class Emit>
 GPUPS_FN inline void merge_block(MergedLists const& t, std::size_t block, MergedSteps steps, Emit emit) {
   std::uint32_t const count = *t.count, first = static_cast<std::uint32_t>(block) * kMerged<S>;
-  MergePlace at = merge_place(t, count, first);
+  auto [user, use] = merge_place(t, count, first);
   MergePlace const end = merge_place(t, count, first + kMerged<S>);
-  while (at.user < end.user || at.use < end.use) {
-    bool const is_user = at.use == end.use || (at.user < end.user && !use_is_less(t, at.use, at.user));
-    Key const key = is_user ? t.keys[at.user] : t.use_keys[at.use];
-    std::uint32_t const rank = is_user ? number(t.users[at.user].rank) : t.use_ranks[at.use];
-    std::uint32_t ring = is_user ? t.users[at.user++].step_ring & steps.kept : 0;
-    if (at.use < end.use && is_use_of(t, at.use, key, rank)) {
-      ring |= steps.bit;
-      at.use = end_of_uses(t, at.use, key, rank);
-    }
-    if (ring != 0) emit(key, WindowUser{Rank{rank}, ring});
+  while (user < end.user && use < end.use) {
+    Key const key = t.keys[user], used = t.use_keys[use];
+    auto const [rank, ring] = t.users[user];
+    std::uint32_t const by = t.use_ranks[use];
+    bool const is_same_key = key == used;
+    bool const is_use = (used < key) | (is_same_key & (by <= number(rank)));  // perhaps of this user
+    bool const is_user = (key < used) | (is_same_key & (number(rank) <= by));
+    emit(is_user ? key : used,
+         WindowUser{is_user ? rank : Rank{by}, (is_user ? ring & steps.kept : 0) | (is_use ? steps.bit : 0)});
+    user += is_user ? 1 : 0;
+    use += is_use ? 1 : 0;
+    if (is_use & (use < end.use) && is_use_of(t, use, used, by)) use = end_of_uses(t, use, used, by);
+  }
+  for (; user < end.user; ++user) emit(t.keys[user], {t.users[user].rank, t.users[user].step_ring & steps.kept});
+  while (use < end.use) {
+    Key const used = t.use_keys[use];
+    std::uint32_t const by = t.use_ranks[use];
+    emit(used, {Rank{by}, steps.bit});
+    use = end_of_uses(t, use, used, by);
   }
 }
 
@@ -115,11 +124,11 @@ template <Space S>
 void run(Exec<S> ex, CountMergedUses const& m) {
   SegmentList const tables(ex, merged_lists(m), [](MergedLists const& t) { return t.blocks; });
   GPUPS_ASSERT(tables.items() == m.counts.size());
-  each_large_item(
+  each_large_item<1>(
       ex, tables.segments(),
       [steps = MergedSteps{m.kept, m.bit}, counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
         std::uint32_t count = 0;
-        merge_block<S>(t, block, steps, [&](Key, WindowUser) { ++count; });
+        merge_block<S>(t, block, steps, [&](Key, WindowUser user) { count += user.step_ring != 0 ? 1 : 0; });
         counts[t.first_block + block] = count;
       });
 }
@@ -132,16 +141,17 @@ void run(Exec<S> ex, WriteMergedUses const& m) {
     GPUPS_ASSERT(m.keys.size() >= std::uint64_t{table.to} + table.users_max + table.uses);
   }
   each(ex, m.counts.size(), [counts = m.counts] GPUPS_FN(std::size_t t) { counts[t] = 0; });
-  each_large_item(ex, tables.segments(),
-                  [steps = MergedSteps{m.kept, m.bit}, at = m.block_at, keys = m.keys, users = m.users,
-                   counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
-                    std::uint32_t next = t.to + at[t.first_block + block] - at[t.first_block];
-                    merge_block<S>(t, block, steps, [&](Key key, WindowUser user) {
-                      keys[next] = key;
-                      users[next++] = user;
-                    });
-                    if (block + 1 == t.blocks) counts[t.number] = next - t.to;
-                  });
+  each_large_item<1>(ex, tables.segments(),
+                     [steps = MergedSteps{m.kept, m.bit}, at = m.block_at, keys = m.keys, users = m.users,
+                      counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
+                       std::uint32_t next = t.to + at[t.first_block + block] - at[t.first_block];
+                       merge_block<S>(t, block, steps, [&](Key key, WindowUser user) {
+                         if (user.step_ring == 0) return;
+                         keys[next] = key;
+                         users[next++] = user;
+                       });
+                       if (block + 1 == t.blocks) counts[t.number] = next - t.to;
+                     });
 }
 
 // Keys that one thread searches, each from the place of the one before it.

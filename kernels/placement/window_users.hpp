@@ -42,7 +42,7 @@ struct WindowUsers {
 };
 
 // The users and uses that one thread merges.
-inline constexpr std::uint32_t kMergedOnHost = 512, kMergedOnDevice = 32;
+inline constexpr std::uint32_t kMergedOnHost = 65536, kMergedOnDevice = 32;
 // Returns the number of blocks in which so many users and uses of a table are merged.
 inline std::uint32_t merged_blocks(Device device, std::uint32_t count) {
   std::uint32_t const size = device.is_host() ? kMergedOnHost : kMergedOnDevice;

@@ -131,7 +131,7 @@ void each_item(DeviceExec ex, Segments<T> all, F f) {
   });
 }
 // The same for items with much work each.
-template <class T, class F>
+template <std::size_t = 0, class T, class F>
 void each_large_item(DeviceExec ex, Segments<T> all, F f) {
   each_item(ex, all, f);
 }
@@ -169,11 +169,10 @@ void each_item(HostExec ex, Segments<T> all, F f) {
     for (std::size_t i = first; i < last; ++i) f(segment, i);
   });
 }
-// The same for items with much work each, such as thousands of elements.
-template <class T, class F>
+// The same for items with much work each, such as thousands of elements. kTogether: the items that a thread takes.
+template <std::size_t kTogether = 32, class T, class F>
 void each_large_item(HostExec ex, Segments<T> all, F f) {
-  constexpr std::size_t kLargeItems = 32;
-  each_item_range(ex, all, kLargeItems, [&](T const& segment, std::size_t first, std::size_t last) {
+  each_item_range(ex, all, kTogether, [&](T const& segment, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) f(segment, i);
   });
 }

@@ -126,16 +126,16 @@ TEST_P(AnnouncedUsesOn, SeesAllUsesOfItsWindow) {
   }
 }
 
-// Users are merged in blocks of 512 elements on the host, and of 32 on a GPU.
+// Users are merged in blocks of 65,536 elements on the host, and of 32 on a GPU.
 TEST_P(AnnouncedUsesOn, RepeatedUsesAreOneUser) {
   std::int64_t step = 0;
-  for (std::uint64_t const before : {0U, 1U, 31U, 32U, 33U, 511U, 512U, 513U}) {
+  for (std::uint64_t const before : {0U, 1U, 31U, 32U, 33U, 64'400U, 65'535U, 65'536U, 65'537U}) {
     std::vector<std::uint64_t> keys;
     for (std::uint64_t key = 0; key < before; ++key) keys.push_back(key);
-    keys.insert(keys.end(), 1200, 5000);
-    keys.push_back(6000);
-    uses_.add(Clock{step}, {Rank{1}, {list(0, keys), list(1, {5000}), list(0, {5000})}});
-    uses_.add(Clock{step}, {Rank{2}, {list(0, {4000, 5000, 6000})}});
+    keys.insert(keys.end(), 1200, 500'000);
+    keys.push_back(600'000);
+    uses_.add(Clock{step}, {Rank{1}, {list(0, keys), list(1, {500'000}), list(0, {500'000})}});
+    uses_.add(Clock{step}, {Rank{2}, {list(0, {400'000, 500'000, 600'000})}});
     uses_.add(Clock{step + 1}, {Rank{1}, {list(0, keys)}});
     for (int const now : {0, 1}) {
       auto const users = take(step++);
@@ -146,8 +146,8 @@ TEST_P(AnnouncedUsesOn, RepeatedUsesAreOneUser) {
         EXPECT_EQ(users.at({0, before - 1}), expected) << before;
       }
       if (now == 0) expected.push_back({Rank{2}, 1});
-      EXPECT_EQ(users.at({0, 5000}), expected) << before;
-      EXPECT_EQ(users.at({0, 6000}), expected) << before;
+      EXPECT_EQ(users.at({0, 500'000}), expected) << before;
+      EXPECT_EQ(users.at({0, 600'000}), expected) << before;
     }
   }
 }
