@@ -42,7 +42,7 @@ void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
 }
 
 Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tables, Clock clock) {
-  // The merged sums of a table, and the lists of which they are made.
+  // The merged sums of rows that this rank's batch does not use, and the lists of which they are made.
   struct Merged {
     std::vector<kernels::GradientList> lists;
     Array<std::uint32_t> ids;
@@ -64,11 +64,13 @@ Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tabl
       if (shard->counts_occurrences()) occurrences.push_back(shard->occurrences_of(list, clock));
     }
     auto const bad_row = bad_rows.view().slice(t, 1);
-    bool const one_plain_list = lists.size() == 1 && lists[0].received == nullptr && lists[0].marked.empty();
-    if (one_plain_list && lists[0].positions.empty()) {
+    // The gradients of this rank's own batch, to which those of other ranks are added.
+    bool const in_place = lists[0].received == nullptr && lists[0].marked.empty();
+    if (in_place) {
       auto& update = updates.emplace_back(shard->update(lists[0].ids, clock, samples, bad_row));
       update.sums = lists[0].sums;
-      continue;
+      update.positions = lists[0].positions;
+      if (lists.size() == 1) continue;
     }
     auto& all = merged.emplace_back();
     std::size_t rows = 0;
@@ -76,6 +78,7 @@ Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tabl
       all.lists.push_back(as_list(list));
       rows += list.ids.size();
     }
+    if (in_place) rows -= lists[0].ids.size();
     all.ids = Array<std::uint32_t>(device, rows);
     all.sums = Matrix<std::int64_t>(device, rows, shard->dim());
     auto const epoch = shard->next_epoch(stream);
@@ -86,7 +89,8 @@ Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tabl
                       .ids = all.ids,
                       .sums = all.sums,
                       .count = counts.view().slice(t, 1),
-                      .bad_row = bad_row});
+                      .bad_row = bad_row,
+                      .in_place = in_place ? lists[0].sums : MatrixView<std::int64_t>()});
     auto& update = updates.emplace_back(shard->update(all.ids, clock, samples, bad_row));
     update.sums = all.sums;
     update.count = counts.view().slice(t, 1);

@@ -150,10 +150,10 @@ struct AddPackedRow {
   GPUPS_FN void operator()(std::size_t i, std::uint32_t width, std::uint8_t const* from, NativeLanes lanes) const {
     std::size_t const dim = a.rows.dim;
     if (i + kRowsAhead < a.rows.rows) {
-      lanes.prefetch(a.into.row(slot(i + kRowsAhead)), dim * sizeof(std::int64_t));
+      lanes.prefetch(a.target(slot(i + kRowsAhead)), dim * sizeof(std::int64_t));
     }
     if (width == 0) return;
-    bool const overflows = add_packed_row(from, dim, width, a.into.row(slot(i)), lanes);
+    bool const overflows = add_packed_row(from, dim, width, a.target(slot(i)), lanes);
     if (overflows && lanes.first()) atomic_min(a.bad_row.data(), slot(i));
   }
 };

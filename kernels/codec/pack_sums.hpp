@@ -55,7 +55,7 @@ void find_packed_rows(Stream& stream, std::span<PackedRowStarts const> parts, Vi
 // The same for one part. Returns whether the size of its bytes is right. Blocks until `stream` is done.
 bool wait_find_packed_rows(Stream& stream, PackedRows const& rows, View<std::uint64_t> starts);
 
-// into.row(slots[i]) += row i of the packed rows.
+// target(slots[i]) += row i of the packed rows.
 struct AddPackedSums {
   PackedRows rows;
   View<std::uint64_t const> starts;  // from wait_find_packed_rows()
@@ -63,6 +63,12 @@ struct AddPackedSums {
   MatrixView<std::int64_t> into;     // (.., dim)
   // (1), kNoRow before the call. The call sets it to the smallest slot with a sum outside int64.
   View<std::uint32_t> bad_row;
+  MatrixView<std::int64_t> more{};  // the targets from into.rows() on
+
+  GPUPS_FN std::int64_t* target(std::uint32_t slot) const {
+    bool const first = slot < into.rows();  // without a branch
+    return (first ? into.data() : more.data()) + (slot - (first ? 0 : into.rows())) * (first ? into : more).stride();
+  }
 };
 // REQUIRES: no two parts add to the same row; for such parts see merge_gradients.hpp.
 void add_packed_sums(Stream& stream, std::span<AddPackedSums const> parts);

@@ -10,15 +10,15 @@
 namespace gpups::kernels {
 
 inline void check([[maybe_unused]] MergeSums const& m) {
-  GPUPS_ASSERT(m.sums.rows() >= m.slots.size() && m.sums.stride() == m.into.stride());
+  GPUPS_ASSERT(m.sums.rows() >= m.slots.size() && (m.into.rows() == 0 || m.into.stride() == m.sums.stride()));
+  GPUPS_ASSERT(m.more.rows() == 0 || m.more.stride() == m.sums.stride());
   GPUPS_ASSERT(m.positions.empty() || m.positions.size() == m.slots.size());
 }
 
 GPUPS_FN inline void add_row_of_sums(MergeSums const& m, std::size_t i, NativeLanes lanes) {
-  std::size_t const width = m.into.stride();
-  if (i + kRowsAhead < m.slots.size())
-    lanes.prefetch(m.into.row(m.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
-  std::int64_t* const to = m.into.row(m.slots[i]);
+  std::size_t const width = m.sums.stride();
+  if (i + kRowsAhead < m.slots.size()) lanes.prefetch(m.target(m.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
+  std::int64_t* const to = m.target(m.slots[i]);
   std::int64_t const* const from = m.sums.row(m.positions.empty() ? i : m.positions[i]);
   // A sum has overflowed if its sign differs from the signs of both terms.
   std::uint64_t const overflows = lanes.sum_words(width, [=](std::size_t j) {

@@ -30,6 +30,9 @@ inline void check([[maybe_unused]] MergeGradients const& m) {
                                      : list.marked.size() >= bitmap_words(n));
     rows += n;
   }
+  GPUPS_ASSERT(m.in_place.rows() == 0 || (m.lists[0].sums.data() == m.in_place.data() && m.lists[0].marked.empty() &&
+                                          m.in_place.stride() == m.sums.stride()));
+  rows -= m.rows_in_place();
   GPUPS_ASSERT(m.epoch > 0 && m.ids.size() >= rows && m.sums.rows() >= rows && m.sums.stride() == row_stride(m.dim));
 }
 

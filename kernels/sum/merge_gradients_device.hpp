@@ -30,7 +30,8 @@ struct MergedList {
   std::uint32_t table_first, table_last;  // the table's entries are table_first .. table_last - 1
   std::size_t teams;                      // of the first list of each table: one for each entry, and one; of others: 0
   View<std::uint32_t> ids, count, bad_row;
-  MatrixView<std::int64_t> sums;
+  MatrixView<std::int64_t> sums, in_place;
+  std::uint32_t rows_in_place;  // of the first list of the table: its slots are below
 
   // Returns whether row i has a sum.
   GPUPS_FN bool has_sum(std::size_t i) const {
@@ -101,10 +102,13 @@ __device__ inline void add_columns(NativeLanes lanes, MergedList const& l, std::
   with_width(width, AddPackedColumns{bytes + at, first, l.dim, sum});
 }
 
-// Adds up the sums of a row. table: the first list of its table.
+// Adds up the sums of a row. table: the first list of its table. A lane writes the columns that it has read.
 __device__ inline void sum_chain(NativeLanes lanes, MergedLists const& lists, MergeScratch const& s,
                                  MergedList const& table, std::uint32_t slot) {
-  std::int64_t* const to = table.sums.row(slot);
+  bool const in_place = slot < table.rows_in_place;
+  if (in_place && s.next[s.head[table.table_first + slot]] == kNoRow) return;  // nothing is added
+  std::uint32_t const position = in_place && !table.list.positions.empty() ? table.list.positions[slot] : slot;
+  std::int64_t* const to = in_place ? table.in_place.row(position) : table.sums.row(slot - table.rows_in_place);
   std::size_t const stride = table.sums.stride();
   bool fits = true;
   for (std::size_t begin = 0; begin < stride; begin += kMergedColumns * kLanes) {
@@ -124,7 +128,8 @@ __device__ inline void sum_chain(NativeLanes lanes, MergedLists const& lists, Me
       fits = fits && WideSum{sum[c], true}.fits();
     }
   }
-  if (!fits) atomic_min(table.bad_row.data(), table.ids[slot]);
+  if (fits) return;
+  atomic_min(table.bad_row.data(), in_place ? table.list.ids[slot] : table.ids[slot - table.rows_in_place]);
 }
 
 // Appends the lists of a table. A table without rows has one list, without rows, which writes its count.
@@ -140,7 +145,9 @@ inline void list_table(MergeGradients const& m, std::size_t& entries, std::vecto
                    .ids = m.ids,
                    .count = m.count,
                    .bad_row = m.bad_row,
-                   .sums = m.sums});
+                   .sums = m.sums,
+                   .in_place = m.in_place,
+                   .rows_in_place = static_cast<std::uint32_t>(m.rows_in_place())});
     entries += list.ids.size();
   };
   for (auto const& list : m.lists) {
@@ -183,12 +190,12 @@ inline void merge_gradients(DeviceExec ex, std::span<MergeGradients const> table
     std::uint32_t const entry = l.first + static_cast<std::uint32_t>(i), id = l.list.ids[i];
     auto const first = static_cast<std::uint32_t>(*l.mark.row(id));
     std::uint32_t const slot = s.claims(first) - s.claims(l.table_first);
-    if (first == entry) l.ids[slot] = id;
+    if (first == entry && slot >= l.rows_in_place) l.ids[slot - l.rows_in_place] = id;
     if (l.has_sum(i)) s.next[entry] = atomic_exchange(s.head + l.table_first + slot, entry);
   });
   each_row_item(ex, list.segments(1), [s, lists] GPUPS_FN(MergedList const& table, std::size_t i, NativeLanes lanes) {
     std::uint32_t const count = s.claims(table.table_last) - s.claims(table.table_first);
-    if (i + 1 == table.teams && lanes.first()) table.count[0] = count;
+    if (i + 1 == table.teams && lanes.first()) table.count[0] = count - table.rows_in_place;
     if (i < count) sum_chain(lanes, lists, s, table, static_cast<std::uint32_t>(i));
   });
 }

@@ -50,7 +50,7 @@ void update_by(DeviceExec ex, std::vector<UpdatedRows> tables) {
     if (!r.u.count.empty() && i >= r.u.count[0]) return;
     UpdateRows by_kind = r.u;
     by_kind.optimizer.kind = K;  // a constant
-    update_row_of<T>(lanes, by_kind, r.u.ids[i], MeanOfUnits{r.u.sums.row(i), r.unit});
+    update_row_of<T>(lanes, by_kind, r.u.ids[i], MeanOfUnits{r.u.sums_of(i), r.unit});
   });
 }
 
@@ -80,9 +80,14 @@ void update(HostExec ex, Optimizer::Kind, std::vector<UpdatedRows> tables) {
   each_item_range(ex, list.segments(), kBlockRows, [&](UpdatedRows const& rows, std::size_t first, std::size_t last) {
     UpdatedRows const r = rows;
     std::size_t const n = rows_of(r);
+    bool const scattered = !r.u.positions.empty();
     for (std::size_t i = first; i < last; ++i) {
-      if (i + kRowsAhead < n) prefetch_row(r.u, r.u.ids[i + kRowsAhead]);
-      update_row_of<T>(HostLanes{}, r.u, r.u.ids[i], MeanOfUnits{r.u.sums.row(i), r.unit});
+      if (i + kRowsAhead < n) {
+        prefetch_row(r.u, r.u.ids[i + kRowsAhead]);
+        // Without positions, the processor itself reads ahead.
+        if (scattered) HostLanes{}.prefetch(r.u.sums_of(i + kRowsAhead), r.u.dim * sizeof(std::int64_t));
+      }
+      update_row_of<T>(HostLanes{}, r.u, r.u.ids[i], MeanOfUnits{r.u.sums_of(i), r.unit});
     }
   });
 }

@@ -40,6 +40,9 @@ struct UpdateRows {
   std::uint64_t rounding_seed = 0;   // of the table
   // (1), the number of rows: the first elements of `ids` and `sums`. Empty: all of `ids`.
   View<std::uint32_t const> count{};
+  View<std::uint32_t const> positions{};  // (n) or empty: the sums of row i are sums[positions[i]]
+
+  GPUPS_FN std::int64_t const* sums_of(std::size_t i) const { return sums.row(positions.empty() ? i : positions[i]); }
 };
 // Updates the rows of many tables. On a GPU, the tables with the same kind of optimizer and the same data type share a
 // launch. REQUIRES: no two tables have a row in common.

@@ -5,6 +5,7 @@
 #include "kernels/sum/merge_gradients.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <utility>
@@ -39,6 +40,12 @@ struct ListInput {
 struct TableInput {
   std::size_t dim, rows;
   std::vector<ListInput> lists;
+
+  // Returns the number of rows whose sums are added up in the first list.
+  std::size_t rows_in_place() const {
+    bool const may_be = !lists.empty() && (lists[0].form == Form::kPlain || lists[0].form == Form::kPositions);
+    return may_be ? lists[0].ids.size() : 0;
+  }
 };
 
 // The merged rows of a table.
@@ -110,21 +117,40 @@ class Tables {
                          .ids = ids_[t],
                          .sums = sums_[t],
                          .count = counts_.view().slice(t, 1),
-                         .bad_row = bad_rows_.view().slice(t, 1)});
+                         .bad_row = bad_rows_.view().slice(t, 1),
+                         .in_place = first_[t]});
     }
   }
 
   void merge(std::uint32_t epoch) {
-    for (auto& merge : merges_) merge.epoch = epoch;
+    for (std::size_t t = 0; t < merges_.size(); ++t) {
+      merges_[t].epoch = epoch;
+      auto const& before = before_[t];
+      memory::copy(stream_, first_[t].data(), stream_.device(), before.data(), Device::host(),
+                   before.size() * sizeof before[0]);
+    }
+    stream_.wait();
     StreamCallCounter const counter(stream_);
     kernels::merge_gradients(stream_, merges_);
     bool const host = stream_.device().is_host();
     EXPECT_EQ(counter.calls(), (host ? StreamCalls{1, 0, 0} : StreamCalls{5, 0, 1}));
   }
+  // Returns the rows in place and those after them.
   Merged merged(std::size_t t) {
-    std::size_t const count = to_host(stream_, counts_.view())[t];
-    return {to_host(stream_, ids_[t].view().slice(0, count)), to_host(stream_, sums_[t].view().slice(0, count).flat()),
-            to_host(stream_, bad_rows_.view())[t]};
+    std::size_t const count = to_host(stream_, counts_.view())[t], stride = row_stride(inputs_[t].dim);
+    Merged merged{inputs_[t].rows_in_place() > 0 ? inputs_[t].lists[0].ids : Ids{}, {}, 0};
+    auto const in_place = to_host(stream_, first_[t].flat());
+    auto const positions = merged.ids.empty() ? Ids{} : to_host(stream_, lists_[t][0].positions);
+    for (std::size_t i = 0; i < merged.ids.size(); ++i) {
+      auto const from = in_place.begin() + static_cast<std::ptrdiff_t>((positions.empty() ? i : positions[i]) * stride);
+      merged.sums.insert(merged.sums.end(), from, from + static_cast<std::ptrdiff_t>(stride));
+    }
+    auto const ids = to_host(stream_, ids_[t].view().slice(0, count));
+    auto const sums = to_host(stream_, sums_[t].view().slice(0, count).flat());
+    merged.ids.insert(merged.ids.end(), ids.begin(), ids.end());
+    merged.sums.insert(merged.sums.end(), sums.begin(), sums.end());
+    merged.bad_row = to_host(stream_, bad_rows_.view())[t];
+    return merged;
   }
   kernels::MergeGradients const& arguments(std::size_t t) const { return merges_[t]; }
 
@@ -134,7 +160,12 @@ class Tables {
     for (auto const& list : input.lists) {
       lists.push_back(there(list, input.dim));
       total += list.ids.size();
+      if (lists.size() == 1)
+        first_.push_back(input.rows_in_place() > 0 ? matrices_.back() : MatrixView<std::int64_t>());
     }
+    if (lists.empty()) first_.emplace_back();
+    before_.push_back(to_host(stream_, first_.back().flat()));
+    total -= input.rows_in_place();
     marks_.push_back(rows(stream_, std::vector<std::uint64_t>(input.rows, 0), input.rows, 1));
     ids_.emplace_back(stream_.device(), total);
     sums_.emplace_back(stream_.device(), total, input.dim);
@@ -179,9 +210,12 @@ class Tables {
   Stream& stream_;
   std::vector<TableInput> const& inputs_;
   std::vector<std::vector<kernels::GradientList>> lists_;
+  std::vector<MatrixView<std::int64_t>> first_;  // the sums of the first list, if they are added to in place
+  std::vector<Sums> before_;                     // the same, before that
   std::vector<Array<std::uint32_t>> words_, ids_;
   std::vector<Array<std::uint64_t>> starts_;
-  std::vector<Matrix<std::int64_t>> matrices_, sums_;
+  std::deque<Matrix<std::int64_t>> matrices_;
+  std::vector<Matrix<std::int64_t>> sums_;
   std::vector<kernels::PackedBytes> packed_;
   std::vector<kernels::RowStorage<std::uint64_t>> marks_;
   std::vector<kernels::MergeGradients> merges_;
@@ -213,7 +247,7 @@ TEST_P(MergeGradients, GivesRowsInOrderOfFirstUse) {
 TEST_P(MergeGradients, ReportsSmallestRowWhoseSumOverflows) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   for (std::size_t const dim : {1, 9, 80}) {
-    for (Form const form : {Form::kPlain, Form::kMarked, Form::kPacked}) {
+    for (Form const form : {Form::kPlain, Form::kPositions, Form::kMarked, Form::kPacked}) {
       auto const list = [&](Ids const& ids, Sums const& last) {
         ListInput made{.form = form, .ids = ids, .has_sum = std::vector<bool>(ids.size(), true), .sums = {}};
         for (auto const sum : last) {
@@ -225,13 +259,16 @@ TEST_P(MergeGradients, ReportsSmallestRowWhoseSumOverflows) {
       TableInput const fits{dim, 10, {list({4, 2}, {kMost, 5}), list({2, 4}, {kMost - 5, 9}), list({4}, {-9})}};
       TableInput const high{dim, 10, {list({8, 4, 2}, {1, kMost, kMost}), list({2, 8, 4}, {1, 1, 1})}};
       TableInput const low{dim, 10, {list({3, 5}, {-kMost, 0}), list({3}, {-1}), list({3}, {-1})}};
-      std::vector<TableInput> const inputs{fits, high, low};
+      // The sum has overflowed twice, and it is the same modulo 2^64.
+      TableInput const twice{dim, 10, {list({6, 7}, {kMost, kMost}), list({7, 6}, {kMost, kMost}), list({7}, {2})}};
+      std::vector<TableInput> const inputs{fits, high, low, twice};
       Stream stream(GetParam(), 2);
       Tables tables(stream, inputs);
       tables.merge(1);
       EXPECT_EQ(tables.merged(0).bad_row, kNoRow);
       EXPECT_EQ(tables.merged(1).bad_row, 2U);
       EXPECT_EQ(tables.merged(2).bad_row, 3U);
+      EXPECT_EQ(tables.merged(3).bad_row, 6U);
       for (std::size_t t = 0; t < inputs.size(); ++t) EXPECT_EQ(tables.merged(t), reference(inputs[t]));
     }
   }
@@ -320,6 +357,39 @@ TEST_P(MergeGradients, UpdateReadsTheNumberOfRows) {
   }
   for (std::size_t t = 0; t < inputs.size(); ++t) {
     EXPECT_TRUE(together.bytes(stream, t, inputs[t].rows) == apart.bytes(stream, t, inputs[t].rows)) << t;
+  }
+}
+
+TEST_P(MergeGradients, UpdateReadsSumsInPlace) {
+  Random random(6);
+  std::vector<TableInput> inputs;
+  for (std::size_t number = 0; number < 60; ++number) {
+    auto table = random_table(random, number);
+    if (table.rows_in_place() > 0) inputs.push_back(std::move(table));
+  }
+  Stream stream(GetParam(), 2);
+  Tables tables(stream, inputs);
+  tables.merge(1);
+  UpdatedTables in_place(stream, inputs, tables), copied(stream, inputs, tables);
+  for (std::size_t t = 0; t < inputs.size(); ++t) {
+    auto const& merge = tables.arguments(t);
+    auto update = in_place.updates[t];
+    update.ids = merge.lists[0].ids;
+    update.count = {};
+    update.sums = merge.in_place;
+    update.positions = merge.lists[0].positions;
+    kernels::update_rows(stream, update);
+    auto const sums = tables.merged(t).sums;
+    std::size_t const n = update.ids.size();
+    auto const copy =
+        matrix(stream, Sums(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(n * row_stride(inputs[t].dim))), n,
+               inputs[t].dim);
+    auto plain = copied.updates[t];
+    plain.ids = update.ids;
+    plain.count = {};
+    plain.sums = copy;
+    kernels::update_rows(stream, plain);
+    EXPECT_TRUE(in_place.bytes(stream, t, inputs[t].rows) == copied.bytes(stream, t, inputs[t].rows)) << t;
   }
 }
 
