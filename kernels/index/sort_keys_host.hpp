@@ -2,6 +2,8 @@
 // Sorts lists of keys on the host. One thread sorts a list.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,34 @@
 
 namespace gpups::kernels {
 
+// Sorts a list of at most two ascending pieces. Returns false, and does nothing, if it has more. No branch depends on
+// how the pieces are mixed.
+inline bool merge_two_pieces(SortedKeys const& list) {
+  Key const* const keys = list.keys.data();
+  Key const* const end = keys + list.keys.size();
+  Key const* const middle = std::is_sorted_until(keys, end);
+  if (std::is_sorted_until(middle, end) != end) return false;
+  auto const n = static_cast<std::uint32_t>(end - keys), size = static_cast<std::uint32_t>(middle - keys);
+  Key* const sorted = list.sorted.data();
+  std::uint32_t* const positions = list.positions.data();
+  std::uint32_t a = 0, b = size, to = 0;
+  for (; a < size && b < n; ++to) {
+    std::uint64_t const key_a = number(keys[a]), key_b = number(keys[b]);
+    std::uint32_t const of_b = key_b < key_a ? 1 : 0, of_a = 1 - of_b;
+    sorted[to] = Key{key_a ^ ((key_a ^ key_b) & (0 - std::uint64_t{of_b}))};
+    positions[to] = list.first + a * of_a + b * of_b;
+    a += of_a;
+    b += of_b;
+  }
+  for (std::uint32_t from = a < size ? a : b; to < n; ++from, ++to) {
+    sorted[to] = keys[from];
+    positions[to] = list.first + from;
+  }
+  return true;
+}
+
 inline void sort_list(SortedKeys const& list) {
+  if (merge_two_pieces(list)) return;
   thread_local std::vector<IndexedKey> indexed, spare;
   indexed.clear();
   for (std::uint32_t i = 0; i < list.keys.size(); ++i) indexed.push_back({number(list.keys[i]), list.first + i});

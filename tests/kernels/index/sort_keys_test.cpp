@@ -83,6 +83,26 @@ TEST_P(SortKeysTest, SortsExtremeAndOrderedKeys) {
   expect_sorted(stream, {{Key{~0ULL}, Key{0}, Key{1ULL << 63}, Key{~0ULL}}, ascending, descending});
 }
 
+// The host merges two ascending pieces without a copy.
+TEST_P(SortKeysTest, SortsFewAscendingPieces) {
+  Random random(3);
+  Stream stream(GetParam(), 2);
+  std::vector<std::vector<Key>> lists;
+  for (std::size_t const first : {0, 1, 500}) {
+    for (std::size_t const second : {0, 1, 2, 700}) {
+      for (std::size_t const third : {0, 1}) {
+        auto& list = lists.emplace_back();
+        for (std::size_t const size : {first, second, third}) {
+          auto piece = random_keys(random, size, 9);  // some keys are in several pieces
+          std::sort(piece.begin(), piece.end());
+          list.insert(list.end(), piece.begin(), piece.end());
+        }
+      }
+    }
+  }
+  expect_sorted(stream, lists);
+}
+
 TEST_P(SortKeysTest, ConcatenatesLists) {
   Stream stream(GetParam(), 2);
   Random random(13);
