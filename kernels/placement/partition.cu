@@ -45,26 +45,35 @@ inline void write_lists(DeviceExec ex, PartitionItems const& p) {
   });
 }
 #else
-// Counts the items of each block for each list, and then writes them.
+// Counts the items of each piece for each list, and then writes them. Items without a list are written after the
+// others, so that no branch depends on them. A thread takes an item of each of kAtOnce pieces by turns: it would wait
+// for the place of an item if the item before were of the same list.
 inline void write_lists(HostExec ex, PartitionItems const& p) {
-  constexpr std::size_t kBlock = 65536;
-  std::size_t const n = p.list_of.size(), blocks = (n + kBlock - 1) / kBlock, lists = p.lists;
-  std::vector<std::uint32_t> place(blocks * lists, 0);  // by block and list
-  auto const each_of = [&](std::size_t block, auto f) {
-    for (std::size_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      if (p.list_of[i] != kNoList) f(place[block * lists + p.list_of[i]], i);
+  constexpr std::size_t kAtOnce = 4, kPieceMax = 65536;
+  std::size_t const n = p.list_of.size(), lists = std::size_t{p.lists} + 1;
+  bool const few_lists = lists * 16 < n;
+  std::size_t const piece = few_lists ? std::min((n + kAtOnce - 1) / kAtOnce, kPieceMax / kAtOnce) : kPieceMax;
+  std::size_t const pieces = (n + piece - 1) / piece, groups = (pieces + kAtOnce - 1) / kAtOnce;
+  std::vector<std::uint32_t> place(pieces * lists, 0);  // by piece and list
+  auto const each_of = [&](std::size_t group, auto f) {
+    std::size_t const first = group * kAtOnce * piece;
+    std::uint32_t* const of_group = place.data() + group * kAtOnce * lists;
+    for (std::size_t i = first; i < first + piece; ++i) {
+      for (std::size_t k = 0; k < kAtOnce; ++k) {
+        std::size_t const item = i + k * piece;
+        if (item < n) f(of_group[k * lists + std::min(p.list_of[item], p.lists)], item);
+      }
     }
   };
-  ex.arena->blocks(blocks,
-                   [&](std::size_t block) { each_of(block, [](std::uint32_t& count, std::size_t) { ++count; }); });
+  ex.arena->blocks(groups,
+                   [&](std::size_t group) { each_of(group, [](std::uint32_t& count, std::size_t) { ++count; }); });
   std::uint32_t at = 0;
   for (std::size_t l = 0; l < lists; ++l) {
     p.first[l] = at;
-    for (std::size_t block = 0; block < blocks; ++block) at += std::exchange(place[block * lists + l], at);
+    for (std::size_t k = l; k < place.size(); k += lists) at += std::exchange(place[k], at);
   }
-  p.first[lists] = at;
-  ex.arena->blocks(blocks, [&](std::size_t block) {
-    each_of(block, [&](std::uint32_t& next, std::size_t i) { p.items[next++] = static_cast<std::uint32_t>(i); });
+  ex.arena->blocks(groups, [&](std::size_t group) {
+    each_of(group, [&](std::uint32_t& next, std::size_t i) { p.items[next++] = static_cast<std::uint32_t>(i); });
   });
 }
 #endif
