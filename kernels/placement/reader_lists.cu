@@ -6,7 +6,6 @@
 #include "kernels/base/assert.hpp"
 #include "kernels/base/atomic.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/placement/partition.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/segments.hpp"
 
@@ -53,7 +52,7 @@ void run(Exec<S> ex, ReadRoutes const& r) {
 template <Space S>
 void run(Exec<S> ex, ListRows const& l) {
   std::size_t const rows = l.order.size();
-  GPUPS_ASSERT(l.list_of.size() == 3 * rows && l.differ.size() == l.parts.size());
+  GPUPS_ASSERT(l.list_of.size() == 2 * rows && l.differ.size() == l.parts.size());
   SegmentList<ListRows::RowRange, 1, SentSegments::kAny> const parts(
       ex, std::vector<ListRows::RowRange>(l.parts.begin(), l.parts.end()),
       [](ListRows::RowRange const& part) { return part.size; });
@@ -69,19 +68,13 @@ void run(Exec<S> ex, ListRows const& l) {
         std::uint32_t const first = part * lists_of_part(ranks);
         RowOwners const row = RowOwners::of(owners[order[at]]);
         bool const is_first = i == 0 || sorted[at] != sorted[at - 1];  // of the parts of its table
-        bool const arrives = row.moves() && row.in_step == me, leaves = row.moves() && row.before == me;
-        std::uint32_t from = kNoList;
-        if (arrives) {
-          from = is_first ? arriving_list(ranks, row.before) : placed_list(ranks);
-        } else if (leaves) {
-          from = placed_list(ranks);
-        } else if (row.before != me) {
-          from = reads_list(row.before);
-        }
-        list_of[at] = from == kNoList ? kNoList : first + from;
-        list_of[rows + at] = row.before == me ? first + owned_list(ranks) : kNoList;
-        list_of[2 * rows + at] = first + (row.in_step == me ? local_list(ranks) : updates_list(ranks, row.in_step));
-        if (row.moves() && !arrives && atomic_load(&differ[part]) == 0) atomic_or(&differ[part], 1);
+        bool const arrives = row.moves() & (row.in_step == me), leaves = row.moves() & (row.before == me);
+        std::uint32_t from = row.before == me ? staying_list(ranks) : reads_list(row.before);
+        if (arrives) from = is_first ? arriving_list(ranks, row.before) : repeated_list(ranks);
+        if (leaves) from = leaving_list(ranks);
+        list_of[at] = first + from;
+        list_of[rows + at] = first + (row.in_step == me ? local_list(ranks) : updates_list(ranks, row.in_step));
+        if (atomic_load(&differ[part]) == 0 && row.moves() && !arrives) atomic_or(&differ[part], 1);
       });
 }
 
@@ -89,7 +82,8 @@ template <Space S>
 void run(Exec<S> ex, TakePositions const& t) {
   GPUPS_ASSERT(t.items.size() >= t.taken.size());
   each(ex, t.taken.size(), [t, rows = static_cast<std::uint32_t>(t.order.size())] GPUPS_FN(std::size_t i) {
-    t.taken[i] = t.positions[t.order[t.items[i] % rows]];
+    std::uint32_t const item = t.items[i];
+    t.taken[i] = t.positions[t.order[item < rows ? item : item - rows]];
   });
 }
 

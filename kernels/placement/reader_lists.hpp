@@ -30,17 +30,21 @@ struct ReadRoutes {
 void read_routes(Stream& stream, ReadRoutes const& arguments);
 
 // The lists of a part: for each owner before the step that sends values, and that passes rows to this rank; rows that
-// get numbers although nothing arrives for them; rows that this rank owns before the step, and in it; and for each
-// other owner in the step.
+// arrive with another part; rows that this rank owns before the step, first those that leave; rows that it owns in the
+// step; and for each other owner in the step. Rows that get numbers although nothing arrives for them (placed) are
+// those of two lists, and so are the rows that this rank owns before the step.
 constexpr std::uint32_t reads_list(std::uint32_t owner) { return owner; }
 constexpr std::uint32_t arriving_list(std::uint32_t ranks, std::uint32_t owner) { return ranks + owner; }
-constexpr std::uint32_t placed_list(std::uint32_t ranks) { return 2 * ranks; }
-constexpr std::uint32_t owned_list(std::uint32_t ranks) { return 2 * ranks + 1; }
-constexpr std::uint32_t local_list(std::uint32_t ranks) { return 2 * ranks + 2; }
-constexpr std::uint32_t updates_list(std::uint32_t ranks, std::uint32_t owner) { return 2 * ranks + 3 + owner; }
-constexpr std::uint32_t lists_of_part(std::uint32_t ranks) { return 3 * ranks + 3; }
+constexpr std::uint32_t repeated_list(std::uint32_t ranks) { return 2 * ranks; }
+constexpr std::uint32_t leaving_list(std::uint32_t ranks) { return 2 * ranks + 1; }
+constexpr std::uint32_t staying_list(std::uint32_t ranks) { return 2 * ranks + 2; }
+constexpr std::uint32_t local_list(std::uint32_t ranks) { return 2 * ranks + 3; }
+constexpr std::uint32_t updates_list(std::uint32_t ranks, std::uint32_t owner) { return 2 * ranks + 4 + owner; }
+constexpr std::uint32_t lists_of_part(std::uint32_t ranks) { return 3 * ranks + 4; }
+constexpr std::uint32_t placed_lists(std::uint32_t ranks) { return repeated_list(ranks); }  // the first of two
+constexpr std::uint32_t owned_lists(std::uint32_t ranks) { return leaving_list(ranks); }    // the first of two
 
-// Writes the lists of rows, for partition_items(): three for each row, one after another for all rows. differ: (parts):
+// Writes the lists of rows, for partition_items(): two for each row, one after another for all rows. differ: (parts):
 // whether a row moves between other ranks, or away, so that gradients go to other ranks than values come from.
 struct ListRows {
   struct RowRange {
@@ -51,12 +55,12 @@ struct ListRows {
   View<std::uint32_t const> order;          // (rows): the numbers of the sorted rows
   View<std::uint32_t const> owners;         // (rows)
   std::uint32_t ranks = 0, me = 0;
-  View<std::uint32_t> list_of;  // (3 * rows)
+  View<std::uint32_t> list_of;  // (2 * rows)
   View<std::uint32_t> differ;
 };
 void list_rows(Stream& stream, ListRows const& arguments);
 
-// taken[i] = positions[order[items[i] % rows]]
+// taken[i] = positions[order[items[i] % rows]], of items below 2 * rows
 struct TakePositions {
   View<std::uint32_t const> items, order, positions;
   View<std::uint32_t> taken;

@@ -138,9 +138,9 @@ void BatchRouter::begin(PendingBatch const& pending, kernels::HostReads& reads) 
   std::size_t const rows = begun_.keys.size();
   auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
   Array<Key> const sorted(stream.device(), rows);
-  auto const list_of = words(3 * rows);
+  auto const list_of = words(2 * rows);
   begun_.order = words(rows);
-  begun_.items = words(3 * rows);
+  begun_.items = words(2 * rows);
   begun_.differ_there = words(begun_.parts.size());
   std::vector<kernels::SortedKeys> sorts;
   for (auto const& [first, size] : tables) {
@@ -173,7 +173,7 @@ void BatchRouter::set_lists(PendingBatch& pending, ReroutedParts const& rerouted
     if (rerouted.differ[i] != 0) part.other_updates = rank_lists(rerouted, i, kernels::updates_list(ranks(), 0));
     auto arriving = rank_lists(rerouted, i, kernels::arriving_list(ranks(), 0));
     if (arriving.size() > 0) part.arriving = std::move(arriving);
-    part.placed = rerouted.lists(i, kernels::placed_list(ranks()), 1);
+    part.placed = rerouted.lists(i, kernels::placed_lists(ranks()), 2);
     part.local_positions = rerouted.lists(i, kernels::local_list(ranks()), 1);
     // The gradient of every row goes to one rank.
     GPUPS_ASSERT(part.local_positions->size() + part.updates().size() == part.rows);
@@ -256,7 +256,7 @@ void BatchRouter::find_owned(PendingBatch const& pending, ReroutedParts const& r
       continue;
     }
     auto const owned =
-        rerouted.lists(static_cast<std::size_t>(place - rerouted.parts.begin()), kernels::owned_list(ranks()), 1);
+        rerouted.lists(static_cast<std::size_t>(place - rerouted.parts.begin()), kernels::owned_lists(ranks()), 2);
     auto const& own = keys.emplace_back(stream.device(), owned.size());
     auto const& rows = ids.emplace_back(stream.device(), owned.size());
     gathers.push_back({part.keys, owned.positions, own});

@@ -43,7 +43,7 @@ class PlacementListsOn : public test::OnDevice {
 
 TEST_P(PlacementListsOn, PartitionKeepsTheOrderWithinLists) {
   for (std::uint32_t const n : {0U, 1U, 300U, 70'000U}) {
-    for (std::uint32_t const lists : {1U, 7U, 500U}) {
+    for (std::uint32_t const lists : {1U, 7U, 500U, 8000U}) {
       Words list_of(n);
       std::vector<Words> expected(lists);
       for (std::uint32_t i = 0; i < n; ++i) {
@@ -198,7 +198,7 @@ TEST_P(HomeListsOn, ReadersHaveTheListsOfOwners) {
         rows += n;
       }
       auto const positions_of = words(rows), owners = words(rows), wrong = words(routed.size()), order = words(rows),
-                 list_of = words(3 * rows), differ = words(kPartsOfReader);
+                 list_of = words(2 * rows), differ = words(kPartsOfReader);
       Array<Key> const all_keys(device(), rows), sorted(device(), rows);
       read_routes(stream, {routed, ranks, bytes, positions_of, owners, all_keys, wrong});
       EXPECT_EQ(to_host(stream, wrong.view()), Words(routed.size(), 0));
@@ -240,10 +240,10 @@ TEST_P(HomeListsOn, ReadersHaveTheListsOfOwners) {
           }
           EXPECT_EQ(keys_of(number), expected);
         };
-        expect(owned_list(ranks), [&](RowOwners r) { return r.before == reader; });
+        expect(leaving_list(ranks), [&](RowOwners r) { return r.moves() && r.before == reader; });
+        expect(staying_list(ranks), [&](RowOwners r) { return !r.moves() && r.before == reader; });
         expect(local_list(ranks), [&](RowOwners r) { return r.in_step == reader; });
-        expect(placed_list(ranks),
-               [&](RowOwners r) { return r.moves() && (r.before == reader || (r.in_step == reader && r.repeated)); });
+        expect(repeated_list(ranks), [&](RowOwners r) { return r.moves() && r.in_step == reader && r.repeated; });
         EXPECT_EQ(to_host(stream, differ.view())[p] != 0,
                   std::any_of(part.owners.begin(), part.owners.end(), [&](std::uint32_t word) {
                     return RowOwners::of(word).moves() && RowOwners::of(word).in_step != reader;
