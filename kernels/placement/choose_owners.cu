@@ -43,17 +43,20 @@ GPUPS_FN inline Rank most_frequent_user(PlacedRow const& row) {
 // Whether rank `steps` uses the row in a step, as a number.
 GPUPS_FN inline int uses(std::uint32_t steps, int step) { return static_cast<int>(steps >> step & 1); }
 
-// The owner, or the one other rank that uses the row, which uses it now. The difference of their costs decides. steps:
-// those that count.
+// The owner, or the one other rank that uses the row, which uses it now. What ranks send from a step on, if `owner`
+// owns the row in it instead of `other`, is more by
+//   more(step) = uses of the step by `other` instead of `owner` + clamp(more(step + 1), -bytes.move, bytes.move).
+// `other` is cheaper if more(0) > bytes.move. steps: those that count. The first ones mostly decide.
 GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUser other, std::uint32_t steps) {
   std::int64_t const use = bytes.read + bytes.update;
-  std::int64_t more = 0;  // what ranks send from a step on, if `owner` owns the row in it instead of `other`
-  while (steps != 0) {
-    int const step = std::bit_width(steps) - 1;
-    steps ^= std::uint32_t{1} << step;
-    more = std::clamp(more, -bytes.move, bytes.move) + (uses(other.steps, step) - uses(owner.steps, step)) * use;
+  std::int64_t bound = bytes.move;  // more(step) has to be above it
+  for (; steps != 0; steps &= steps - 1) {
+    int const step = std::countr_zero(steps);
+    bound -= (uses(other.steps, step) - uses(owner.steps, step)) * use;
+    if (bound >= bytes.move) return owner.rank;
+    if (bound < -bytes.move) return other.rank;
   }
-  return more > bytes.move ? other.rank : owner.rank;
+  return bound < 0 ? other.rank : owner.rank;
 }
 
 // Finds the owner with which ranks send the fewest bytes for all announced uses. The row may move again before each
@@ -61,26 +64,23 @@ GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUse
 // from a step on, if user u owns the row in it, with the cheapest later owners.
 GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row) {
   RowUser owner{row.owner, 0};
-  std::uint32_t any = 0, all = 0xFFFF, others = 0, other = 0;  // steps in which any and all of these use the row
-  bool may_move = false;
+  std::uint32_t any = 0, all = 0xFFFF, now = 0, others = 0;  // steps in which any, all and others use the row
+  RowUser other{};
   for (std::uint32_t u = 0; u < row.count; ++u) {
     RowUser const user = row.users[u];
+    bool const owns = user.rank == row.owner;
     any |= user.steps;
-    row.sent[u] = 0;
-    if (user.rank == row.owner) {
-      owner.steps = user.steps;
-      continue;
-    }
-    all &= user.steps;
-    may_move = may_move || user.uses_now();
-    other = u;
-    ++others;
+    all &= owns ? all : user.steps;
+    now |= owns ? 0 : user.steps;
+    others += owns ? 0 : 1;
+    (owns ? owner : other) = user;
   }
-  if (!may_move) return row.owner;
+  if ((now & 1) == 0) return row.owner;  // the row cannot move
   // A later step in which all candidates use the row costs the same with each.
   std::uint32_t steps = (any & ~(all & owner.steps)) | 1;
-  if (others == 1) return cheaper_of_two(bytes, owner, row.users[other], steps);
+  if (others == 1) return cheaper_of_two(bytes, owner, other, steps);
 
+  for (std::uint32_t u = 0; u < row.count; ++u) row.sent[u] = 0;
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t owner_sent = 0;
   while (steps != 0) {
