@@ -35,8 +35,15 @@ struct NumberedPart {
   std::uint32_t first, number;
 };
 
-GPUPS_FN inline void set_flag(std::uint32_t* flag) {
-  if (atomic_load(flag) == 0) atomic_or(flag, 1);
+// Sets a flag that several rows set. After that, no branch depends on a row.
+GPUPS_FN inline void set_flag_if(std::uint32_t* flag, bool condition) {
+  if (atomic_load(flag) == 0 && condition) atomic_or(flag, 1);
+}
+
+// Returns the list, or kNoList, without a branch.
+GPUPS_FN inline std::uint32_t list_if(bool condition, std::uint32_t list) {
+  static_assert(kNoList == 0xFFFFFFFF);
+  return list | (std::uint32_t{condition} - 1);
 }
 
 template <Space S>
@@ -61,20 +68,15 @@ void run(Exec<S> ex, ListUses const& l) {
               auto const list = [&](std::uint32_t owner, RowRole role) {
                 return owner * lists_of_owner + part.first_list + static_cast<std::uint32_t>(role) * part.parts;
               };
-              std::uint32_t before = kNoList, in_step = kNoList;
-              if (!row.moves()) {
-                if (row.before != part.reader) before = list(row.before, RowRole::kReadAndUpdate);
-              } else if (row.in_step == part.reader) {
-                // A row that several parts use moves with the first of them.
-                if (!row.repeated) before = list(row.before, RowRole::kMove);
-              } else {
-                if (row.before != part.reader) before = list(row.before, RowRole::kRead);
-                in_step = list(row.in_step, RowRole::kUpdate);
-              }
-              list_of[use] = before;
-              list_of[uses + use] = in_step;
-              if (row.before != home) set_flag(&away[2 * of.number]);
-              if (row.moves()) set_flag(&away[2 * of.number + 1]);
+              bool const moves = row.moves(), arrives = moves & (row.in_step == part.reader);
+              RowRole role = moves ? RowRole::kRead : RowRole::kReadAndUpdate;
+              if (arrives) role = RowRole::kMove;
+              // A row that several parts use moves with the first of them.
+              bool const is_listed = (row.before != part.reader) & !(arrives & row.repeated);
+              list_of[use] = list_if(is_listed, list(row.before, role));
+              list_of[uses + use] = list_if(moves & !arrives, list(row.in_step, RowRole::kUpdate));
+              set_flag_if(&away[2 * of.number], row.before != home);
+              set_flag_if(&away[2 * of.number + 1], moves);
             });
 }
 

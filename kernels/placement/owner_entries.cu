@@ -36,6 +36,14 @@ GPUPS_FN inline OwnerEntry entry_at(Rows<std::uint32_t const> entries, std::uint
   return now.since <= step ? now : OwnerEntry::read(words + kOwnerWords / 2);
 }
 
+// The same for the owner alone.
+GPUPS_FN inline std::uint32_t owner_at(Rows<std::uint32_t const> entries, std::uint32_t id, std::uint32_t home,
+                                       std::int64_t step) {
+  if (id == kNoRow) return home;
+  std::uint32_t const* const words = entries.row(id);
+  return words[OwnerEntry::read(words).since <= step ? 0 : kOwnerWords / 2];
+}
+
 struct ReadAllEntries {
   std::span<ReadEntries const> lists;
   std::uint32_t home;
@@ -50,8 +58,8 @@ void run(Exec<S> ex, ReadAllEntries const& r) {
   each_item(
       ex, lists.segments(),
       [home = r.home, step = r.step, owners_only = r.owners_only] GPUPS_FN(ReadEntries const& list, std::size_t i) {
-        OwnerEntry const entry = entry_at(list.entries, list.ids[i], home, step);
-        owners_only ? void(list.out[i] = entry.owner) : entry.write(list.out.data() + 4 * i);
+        if (owners_only) return void(list.out[i] = owner_at(list.entries, list.ids[i], home, step));
+        entry_at(list.entries, list.ids[i], home, step).write(list.out.data() + 4 * i);
       });
 }
 
