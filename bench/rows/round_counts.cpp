@@ -39,6 +39,7 @@ class CountedRank {
         store_(group, {.device = device_from(o.device),
                        .threads = 1,
                        .placement = placement_policy(o.placement),
+                       .placement_bytes_min = 0,
                        .staleness = o.staleness}),
         stream_(store_.make_stream()) {
     test::Random random(number(group.rank()) + 1);

@@ -112,6 +112,7 @@ TrainedRank train(Group const& group, Trace const& trace, std::vector<Key> const
                       .threads = 1,
                       .replica_fraction = o.replica_fraction,
                       .placement = o.placement,
+                      .placement_bytes_min = 0,
                       .staleness = o.staleness,
                       .key_format = KeyFormat::kDictionary});
   RowCompression const codec{.codec = o.codec};

@@ -134,7 +134,8 @@ void OwnerDirectories::find_owners(Stream& stream, std::span<OwnersOfRows const>
 }
 
 PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
-                                       std::span<kernels::RowsOfTable const> tables, Clock step) const {
+                                       std::span<kernels::RowsOfTable const> tables, kernels::HostsOfRanks const& hosts,
+                                       Clock step) const {
   std::size_t const n = used.keys.size(), count = tables.size();
   auto const words = [&](std::size_t size) { return Array<std::uint32_t>(stream.device(), size); };
   PlannedOwners planned{words(n), words(n), words(n), words(n), words(n), {stream.device(), n}, words(3 * count)};
@@ -164,6 +165,7 @@ PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
                                   .user_count = used.user_count,
                                   .users = used.users,
                                   .sent = sent,
+                                  .hosts = hosts,
                                   .chosen = planned.in_step});
   kernels::list_moved(stream, {moved, used.keys, planned.ids, planned.before, planned.in_step, home, planned.counts});
   return planned;

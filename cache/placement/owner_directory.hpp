@@ -100,7 +100,7 @@ class OwnerDirectories {
   // Finds the owners before a step, and lets each table's policy choose those in it. tables: with the policies and the
   // bytes of rows. Queued on the stream.
   PlannedOwners choose(Stream& stream, UsedRows const& used, std::span<kernels::RowsOfTable const> tables,
-                       Clock step) const;
+                       kernels::HostsOfRanks const& hosts, Clock step) const;
   // Writes where rows are from a step on; before, they are where they were. counts: those of `planned`, on the host.
   // Call it once for each step, in order. Waits if a directory grows, or forgets rows that have returned.
   void wait_plan(Stream& stream, UsedRows const& used, PlannedOwners const& planned,

@@ -80,4 +80,10 @@ RowBytes row_bytes(TableOptions const& table) {
           .move = static_cast<std::int64_t>(table.dim * number + state + counters)};
 }
 
+PlacementPolicy PlacementRules::policy_of(TableOptions const& table) const {
+  auto const bytes = row_bytes(table);
+  bool const is_narrow = policy == PlacementPolicy::kAdaptive && bytes.read + bytes.update < bytes_min;
+  return is_narrow ? PlacementPolicy::kStatic : policy;
+}
+
 }  // namespace gpups::cache

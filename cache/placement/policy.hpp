@@ -3,6 +3,9 @@
 // are kernels/placement/choose_owners.hpp.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "gpups/table.hpp"
 #include "kernels/placement/choose_owners.hpp"
 
@@ -14,5 +17,21 @@ using kernels::RowUser;
 
 // Returns the bytes for rows of a table, without the headers of messages.
 RowBytes row_bytes(TableOptions const& table);
+
+// What a byte between hosts costs, if one within a host costs 1: about the ratio of the speeds of links in a cluster.
+inline constexpr std::int64_t kBetweenHosts = 4;
+// Within a host, planning where a row is takes longer than sending fewer bytes than these for a use of it.
+inline constexpr std::int64_t kFewBytesOfUse = 384;
+
+// When the rows of a store move while training; equal on all ranks.
+struct PlacementRules {
+  PlacementPolicy policy = PlacementPolicy::kStatic;
+  std::int64_t window = kPolicyWindow;  // steps whose uses the policy sees
+  std::int64_t bytes_min = 0;           // kAdaptive leaves rows at home whose value and gradient take fewer
+  std::vector<std::uint32_t> hosts{};   // by rank: ranks of a host are one after another; empty: one host
+
+  // Returns the policy for the rows of a table.
+  PlacementPolicy policy_of(TableOptions const& table) const;
+};
 
 }  // namespace gpups::cache

@@ -25,6 +25,11 @@ PlacementReplay::PlacementReplay(ReplayOptions options)
     : options_(std::move(options)), tables_(options_.tables.size()), host_(Device::host(), 1) {
   std::vector<std::uint64_t> const none(static_cast<std::size_t>(options_.ranks));
   for (auto& table : tables_) table.now = table.most = {none, none, none, none, none};
+  std::vector<std::uint32_t> nodes;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    nodes.push_back(static_cast<std::uint32_t>(rank / options_.ranks_of_node));
+  }
+  nodes_ = to_device(host_, nodes);
 }
 
 Rank PlacementReplay::home_of(Key key) const {
@@ -152,15 +157,17 @@ void PlacementReplay::replay(std::size_t table, UsedRows const& used, ReplayedSt
     before.data()[row] = number(states.emplace_back(&state.rows.at(used.keys.view()[row]))->owner);
   }
   planning_ -= std::clock();
-  kernels::choose_owners(host_, {.step = next_,
-                                 .tables = {&rows, 1},
-                                 .keys = used.keys,
-                                 .owners = before,
-                                 .first_user = used.first_user,
-                                 .user_count = used.user_count,
-                                 .users = used.users,
-                                 .sent = sent,
-                                 .chosen = in_step});
+  kernels::choose_owners(host_,
+                         {.step = next_,
+                          .tables = {&rows, 1},
+                          .keys = used.keys,
+                          .owners = before,
+                          .first_user = used.first_user,
+                          .user_count = used.user_count,
+                          .users = used.users,
+                          .sent = sent,
+                          .hosts = {options_.between_nodes > 1 ? nodes_.data() : nullptr, options_.between_nodes},
+                          .chosen = in_step});
   planning_ += std::clock();
   for (std::size_t i = 0; i < size; ++i) {
     auto const row = first + i;

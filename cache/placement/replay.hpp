@@ -52,8 +52,9 @@ class PlacementReplay {
     PlacementPolicy policy = PlacementPolicy::kAdaptive;
     int ranks = 0;
     int ranks_of_node = 1;
-    std::int64_t lookahead = 4;  // steps that batches are prepared ahead
-    std::int64_t staleness = 0;  // see StoreOptions; leases are not limited
+    std::int64_t between_nodes = 1;  // what a byte between nodes costs for the policy, if one within a node costs 1
+    std::int64_t lookahead = 4;      // steps that batches are prepared ahead
+    std::int64_t staleness = 0;      // see StoreOptions; leases are not limited
     std::vector<ReplayedTable> tables{};
   };
   explicit PlacementReplay(ReplayOptions options);
@@ -97,6 +98,7 @@ class PlacementReplay {
   Clock next_{};
   std::vector<TableState> tables_;
   Stream host_;
+  Array<std::uint32_t> nodes_;  // of ranks
   AnnouncedUses uses_;
   std::clock_t planning_ = 0;
 };

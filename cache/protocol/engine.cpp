@@ -69,12 +69,26 @@ Engine::~Engine() {
   if (!closed) progress_.abandon("an exception has ended its Store");
 }
 
+PlacementRules Engine::rules_of(StoreSchema const& schema) const {
+  PlacementRules rules{.policy = schema.policy, .window = schema.placement_window};
+  for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
+    auto const per_host = static_cast<std::uint32_t>(schema.ranks_per_host);
+    auto const& hosts = group_.impl().hosts;
+    rules.hosts.push_back(per_host > 0 ? q / per_host : hosts.empty() ? 0 : hosts[q]);
+  }
+  bool const one_host = rules.hosts.front() == rules.hosts.back();
+  if (one_host) rules.hosts.clear();
+  bool const is_given = schema.placement_bytes_min >= 0;
+  rules.bytes_min = is_given ? schema.placement_bytes_min : one_host ? kFewBytesOfUse : 0;
+  return rules;
+}
+
 void Engine::start(Clock first, StoreSchema const& schema, KeyFormat keys) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   placement_.start(stream_.device(), me_, tables_.size());
-  executor_.set_policy(schema.policy, schema.placement_window, schema.staleness);
+  executor_.set_policy(rules_of(schema), schema.staleness);
   for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
     executor_.plain_keys().sent_to[q] = Rank{q} != me_ && sends_plain_keys(Rank{q}, keys);
   }

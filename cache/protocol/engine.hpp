@@ -42,6 +42,8 @@ class Engine final : public comm::Channel {
   // Call it once. A rank with another seed or other tables causes a PeerError.
   void start(Clock first, StoreSchema const& schema, KeyFormat keys);
   bool started() const { return started_; }
+  // Returns when rows move in a store with this schema.
+  PlacementRules rules_of(StoreSchema const& schema) const;
   // Returns whether this rank sends plain keys to another.
   bool sends_plain_keys(Rank to, KeyFormat keys) const {
     return keys == KeyFormat::kPlain || (keys == KeyFormat::kAuto && group_.impl().has_fast_link(to, stream_.device()));

@@ -157,7 +157,7 @@ void RoundExecutor::send_gradient_phase() {
   // The plans that consider a batch begin two rounds after that of its announcement.
   Clock const seen_from = state_.round.clock() + 2;
   for (auto& [clock, parts] : std::exchange(own_intents_, {})) {
-    bool const is_late = state_.round.clock() > first_ && seen_from + window_ - 1 > clock;
+    bool const is_late = state_.round.clock() > first_ && seen_from + state_.rules.window - 1 > clock;
     if (state_.rows_move() && is_late) ++late_batches_;
     planner_.announce(state_.me, clock, std::move(parts));
   }

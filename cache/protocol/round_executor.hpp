@@ -32,9 +32,9 @@ class RoundExecutor {
   // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round, TableShards& tables,
                 OwnerDirectories& placement);
-  // Sets when rows move, the number of steps that the policy sees, and by how many steps reads may be behind. Call it
-  // before the first batch.
-  void set_policy(PlacementPolicy policy, std::int64_t window, std::int64_t staleness);
+  // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch, when all tables are
+  // there.
+  void set_policy(PlacementRules const& rules, std::int64_t staleness);
   // Between which ranks keys are plain. Set what this rank sends before the first batch, and what another rank sends
   // before its messages are handled.
   PlainKeys& plain_keys() { return state_.plain_keys; }
@@ -136,8 +136,7 @@ class RoundExecutor {
   ValueExchange::ExistingLists existing_;
   MoveExchange::MarkedLists leaving_;
   std::vector<std::pair<Clock, std::vector<ListKeys>>> own_intents_;  // for the next gradient phase
-  std::int64_t window_ = 0;
-  Clock first_{};  // the step before which this object was created
+  Clock first_{};                                                     // the step before which this object was created
   std::uint64_t late_batches_ = 0;
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next

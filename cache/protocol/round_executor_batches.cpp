@@ -10,19 +10,22 @@ namespace gpups::cache {
 
 // -- batches --
 
-void RoundExecutor::set_policy(PlacementPolicy policy, std::int64_t window, std::int64_t staleness) {
+void RoundExecutor::set_policy(PlacementRules const& rules, std::int64_t staleness) {
   GPUPS_ASSERT(state_.batches.empty());
   if (state_.ranks == 1) return;
   state_.staleness = staleness;
   if (staleness > 0) leased_.start();
-  if (policy == PlacementPolicy::kStatic) return;
+  bool const any_moves = std::any_of(state_.tables.begin(), state_.tables.end(), [&](auto const& table) {
+    return rules.policy_of(table->options()) != PlacementPolicy::kStatic;
+  });
+  if (!any_moves) return;
   GPUPS_REQUIRE(static_cast<std::uint32_t>(state_.ranks) <= kernels::kMovingRanksMax,
                 "rows of {} ranks cannot move (at most {}): use placement policy 'static'", state_.ranks,
                 kernels::kMovingRanksMax);
-  state_.policy = policy;
-  window_ = window;
+  state_.rules = rules;
+  state_.hosts = to_device(state_.stream, rules.hosts);
   first_ = state_.round.clock();
-  planner_.set_window(window);
+  planner_.set_window(rules.window);
   state_.placement.any_moved = true;
 }
 

@@ -101,6 +101,8 @@ std::string encode_schema(StoreSchema const& store, TableShards const& tables, b
   writer.put_text(name_of(store.policy));
   writer.put_text(fmt::to_string(store.staleness));
   writer.put_text(fmt::to_string(store.placement_window));
+  writer.put_text(fmt::to_string(store.placement_bytes_min));
+  writer.put_text(fmt::to_string(store.ranks_per_host));
   writer.put_text(fmt::to_string(tables.size()));
   for (auto const& table : tables) {
     writer.put_text(table->options().name);
@@ -117,6 +119,8 @@ bool check_schema(Rank me, StoreSchema const& store, TableShards const& tables, 
   compare(me, from, "a placement policy", name_of(store.policy), reader.get_text());
   compare(me, from, "a staleness", fmt::to_string(store.staleness), reader.get_text());
   compare(me, from, "a placement_window", fmt::to_string(store.placement_window), reader.get_text());
+  compare(me, from, "a placement_bytes_min", fmt::to_string(store.placement_bytes_min), reader.get_text());
+  compare(me, from, "a number of ranks_per_host", fmt::to_string(store.ranks_per_host), reader.get_text());
   compare(me, from, "a number of tables", fmt::to_string(tables.size()), reader.get_text());
   for (std::size_t t = 0; t < tables.size(); ++t) {
     auto const& options = tables[t]->options();

@@ -18,6 +18,8 @@ struct StoreSchema {
   PlacementPolicy policy = PlacementPolicy::kStatic;
   std::int64_t staleness = 0;
   int placement_window = 16;
+  std::int64_t placement_bytes_min = -1;
+  int ranks_per_host = 0;
 };
 
 // Returns the body of a kSchema message. plain_keys: whether this rank sends plain keys to the receiver.

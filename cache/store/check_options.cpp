@@ -106,6 +106,16 @@ void check_store(StoreOptions const& options) {
   GPUPS_REQUIRE(options.placement_window >= 1 && options.placement_window <= kernels::kPolicyWindow,
                 "StoreOptions::placement_window is {} (it is a number of steps): give 1 to {}",
                 options.placement_window, kernels::kPolicyWindow);
+  GPUPS_REQUIRE(
+      options.placement_bytes_min >= -1,
+      "StoreOptions::placement_bytes_min is {} (it is a number of bytes, or -1 for the usual one): give -1 or "
+      "more",
+      options.placement_bytes_min);
+  GPUPS_REQUIRE(
+      options.ranks_per_host >= 0,
+      "StoreOptions::ranks_per_host is {} (it is a number of ranks, or 0 for those that the group knows): give "
+      "0 or more",
+      options.ranks_per_host);
   GPUPS_REQUIRE(options.staleness >= 0 && options.staleness <= kStalenessMax,
                 "StoreOptions::staleness is {} (it is a number of steps): give 0 to {}", options.staleness,
                 kStalenessMax);

@@ -23,11 +23,24 @@ Store::Impl::Impl(Group const& group, StoreOptions const& options)
   device.stream() = main_stream_.sibling();
 }
 
+cache::StoreSchema Store::Impl::schema() const {
+  return {.seed = options_.seed,
+          .policy = options_.placement,
+          .staleness = options_.staleness,
+          .placement_window = options_.placement_window,
+          .placement_bytes_min = options_.placement_bytes_min,
+          .ranks_per_host = options_.ranks_per_host};
+}
+
+bool Store::Impl::rows_move(TableId table) {
+  auto const& options = shard(table).options();
+  return engine_.ranks() > 1 && engine_.rules_of(schema()).policy_of(options) != PlacementPolicy::kStatic;
+}
+
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
   if (!engine_.started()) {
-    engine_.start(clock_, {options_.seed, options_.placement, options_.staleness, options_.placement_window},
-                  options_.key_format);
+    engine_.start(clock_, schema(), options_.key_format);
   }
   return engine_;
 }
@@ -72,6 +85,8 @@ TableId Store::add_table(TableOptions const& options) {
 
 TableOptions const& Store::table(TableId table) const { return impl_->shard(table).options(); }
 
+bool Store::rows_move(TableId table) const { return impl_->rows_move(table); }
+
 std::vector<MemoryPlanLine> Store::memory_plan() const {
   std::vector<MemoryPlanLine> plan;
   std::size_t dictionaries = 0;  // ranks to which keys travel by a dictionary, and probably from which
@@ -79,11 +94,11 @@ std::vector<MemoryPlanLine> Store::memory_plan() const {
     bool const is_other = Rank{q} != rank();
     if (is_other && !impl_->engine_.sends_plain_keys(Rank{q}, impl_->options_.key_format)) ++dictionaries;
   }
-  for (auto const& table : impl_->engine_.tables()) {
+  for (std::uint32_t t = 0; t < impl_->engine_.tables().size(); ++t) {
+    auto const& table = impl_->engine_.tables()[t];
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
     auto const& options = table->options();
-    bool const rows_move = ranks() > 1 && impl_->options_.placement != PlacementPolicy::kStatic &&
-                           !options.gradient_compression.enabled() && !options.refresh_compression.enabled();
+    bool const rows_move = impl_->rows_move(TableId{t});
     bool const leased = ranks() > 1 && impl_->options_.staleness > 0;
     std::size_t const leases = leased ? table->pin_budget() : 0;
     for (auto& line :

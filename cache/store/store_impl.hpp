@@ -22,6 +22,10 @@ class GPUPS_HIDDEN Store::Impl {
   // Returns the engine. The first call starts its protocol; tables cannot be added after that.
   cache::Engine& engine();
 
+  cache::StoreSchema schema() const;
+  // See Store::rows_move().
+  bool rows_move(TableId table);
+
   // Returns the shard of a table. Throws Error if the table does not exist.
   cache::TableShard& shard(TableId table);
 

@@ -42,6 +42,7 @@ struct GPUPS_HIDDEN Group::Impl {
   int cores_shared_by = 1;                 // ranks that run on the same cores
   int ranks_in_process = 1;                // ranks that are threads of this process
   std::vector<bool> shares_host;           // by rank: data travel through memory; empty: to no rank
+  std::vector<std::uint32_t> hosts;        // by rank: ranks one after another on a host have equal ones; empty: all
   std::shared_ptr<char const> threads_of;  // the same object for these ranks; null for one rank in a process
   bool simulated = false;  // time is simulated: measured times mean nothing and must not decide anything
   std::string broadcast_data;

@@ -43,6 +43,8 @@ void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& membe
   impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     impl.shares_host.push_back(members[rank].machine == mine.machine);
+    bool const starts = rank > 0 && members[rank].machine != members[rank - 1].machine;
+    impl.hosts.push_back(rank == 0 ? 0 : impl.hosts.back() + (starts ? 1 : 0));
     if (!impl.shares_host.back()) continue;
     if (rank < number(me)) ++impl.location.local_rank;
     ++impl.location.local_ranks;

@@ -43,42 +43,19 @@
 #include "gpups/device.hpp"
 #include "gpups/files.hpp"
 #include "gpups/group.hpp"
-#include "gpups/key_format.hpp"
 #include "gpups/owner.hpp"
 #include "gpups/placement.hpp"
 #include "gpups/stats.hpp"
+#include "gpups/store_options.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups {
 
-// Options of a Store.
-struct StoreOptions {
-  Device device{};         // of the rows, and of all arrays that are given to the Store
-  int threads = 0;         // host threads of this rank; 0: an even share of the cores of the process
-  std::uint64_t seed = 1;  // seed of initial values; equal on all ranks
-  // The most rows of other ranks that this rank keeps between the steps that use them, as a fraction of the rows of its
-  // own (TableOptions::expected_rows, or the rows that there are, if they are more), 0 .. 1. If the rows of four steps
-  // are more, these are kept. 0: none. Does not change results.
-  double replica_fraction = 0.1;
-  // When rows move to the ranks that use them, while training; equal on all ranks.
-  PlacementPolicy placement = PlacementPolicy::kStatic;
-  // Steps that PlacementPolicy::kAdaptive considers, 1 .. 16; equal on all ranks. If batches are prepared at least
-  // placement_window + 1 steps ahead, owners do not depend on time. Stats::late_batches counts the others.
-  int placement_window = 16;
-  // Bounded staleness, in steps; equal on all ranks. Above 0, reads of rows that other ranks own may be behind by as
-  // many steps, and gradients of these rows may wait as long, or until this rank's next batch. Copies that are read so
-  // take at most half of replica_fraction. The bounds hold if batches are prepared in the order of their steps.
-  std::int64_t staleness = 0;
-  KeyFormat key_format = KeyFormat::kAuto;  // of the keys that this rank sends
-  // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
-  // for collectives of the Group is Group::set_wait_timeout_s().
-  double wait_timeout_s = 300;
-};
-
 // The part of a batch that uses one table, with one entry for each use of a row. The arrays are on the store's device,
 // and may be freed when prepare() has returned.
+//
 //   TableBatch const words{.table = table, .keys = keys};                        // one row for each entry
 //   TableBatch const bags{.table = table, .keys = keys, .offsets = bag_offsets};  // for pull_pooled()
 struct TableBatch {
@@ -199,6 +176,8 @@ class GPUPS_EXPORT Store {
   TableId add_table(TableOptions const& options);
   // Returns the options of a table.
   TableOptions const& table(TableId table) const;
+  // Returns whether rows of a table may move while training: see StoreOptions::placement.
+  bool rows_move(TableId table) const;
   // Returns the memory that the tables will use on this rank if they have `expected_rows` rows. It is memory of the
   // store's device, unless a line says that it is host memory. Every rank that is a thread of this process uses as
   // much. Batches, messages and arrays of the application are not included. Tables allocate memory at the first call

@@ -7,25 +7,11 @@
 
 #include "kernels/base/assert.hpp"
 #include "kernels/base/hash.hpp"
+#include "kernels/placement/owner_among_hosts.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/segments.hpp"
 
 namespace gpups::kernels {
-
-// A row, its owner before the step, and its users. sent: (count), scratch.
-struct PlacedRow {
-  Key key;
-  Rank owner;
-  RowUser const* users;
-  std::uint32_t count;
-  std::int64_t* sent;
-};
-
-// Returns whether a row goes to rank `a` rather than `b` if both are as good. The order of ranks differs by row.
-GPUPS_FN inline bool comes_first(Key key, Rank a, Rank b) {
-  auto const order = [key](Rank rank) { return mix(number(key) ^ mix(std::uint64_t{number(rank)} + 1)); };
-  return order(a) < order(b);
-}
 
 // Moves a row to the rank that uses it most, if its owner does not use it in the step.
 GPUPS_FN inline Rank most_frequent_user(PlacedRow const& row) {
@@ -39,9 +25,6 @@ GPUPS_FN inline Rank most_frequent_user(PlacedRow const& row) {
   }
   return best.rank;
 }
-
-// Whether rank `steps` uses the row in a step, as a number.
-GPUPS_FN inline int uses(std::uint32_t steps, int step) { return static_cast<int>(steps >> step & 1); }
 
 // The owner, or the one other rank that uses the row, which uses it now. What ranks send from a step on, if `owner`
 // owns the row in it instead of `other`, is more by
@@ -127,14 +110,16 @@ GPUPS_FN inline Rank random_owner(PlacedRow const& row, Clock step) {
   return row.owner;
 }
 
-GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, PlacedRow const& row, Clock step) {
+GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, PlacedRow const& row, HostsOfRanks const& hosts,
+                                  Clock step) {
   switch (table.policy) {
     case PlacementPolicy::kStatic:
       break;
     case PlacementPolicy::kRelocate:
       return most_frequent_user(row);
     case PlacementPolicy::kAdaptive:
-      return cheapest_owner(table.bytes, row);
+      return hosts.host == nullptr ? cheapest_owner(table.bytes, row)
+                                   : OwnerAmongHosts(table.bytes, row, hosts).cheapest();
     case PlacementPolicy::kRandom:
       return random_owner(row, step);
   }
@@ -148,12 +133,13 @@ void run(Exec<S> ex, ChooseOwners const& c) {
                            [](RowsOfTable const& table) { return table.size; });
   each_item(ex, tables.segments(),
             [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
-             users = c.users, sent = c.sent, chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
+             users = c.users, sent = c.sent, hosts = c.hosts,
+             chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
               std::size_t const d = table.first + i;
               if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
               std::uint32_t const first = first_user[d];
               PlacedRow const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
-              chosen[d] = number(choose_owner(table, row, step));
+              chosen[d] = number(choose_owner(table, row, hosts, step));
             });
 }
 

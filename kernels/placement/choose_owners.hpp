@@ -31,6 +31,12 @@ struct RowBytes {
   std::int64_t move = 0;    // the row with its optimizer state, to a new owner
 };
 
+// The hosts of ranks, if there are several.
+struct HostsOfRanks {
+  std::uint32_t const* host = nullptr;  // (ranks), on the device: ranks of a host have equal numbers; null: one host
+  std::int64_t between = 1;             // what a byte between hosts costs, if one within a host costs 1
+};
+
 // The rows of a table: `size` elements of columns of rows, from `first` on. They follow `policy`.
 struct RowsOfTable {
   std::size_t first = 0, size = 0;
@@ -48,8 +54,9 @@ struct ChooseOwners {
   // Row i has the users first_user[i] .. first_user[i] + user_count[i] - 1. Not read for tables that are static.
   View<std::uint32_t const> first_user;
   View<std::uint32_t const> user_count;
-  View<RowUser const> users;   // of a row: distinct, in any order
-  View<std::int64_t> sent;     // (users): scratch
+  View<RowUser const> users;  // of a row: distinct; those of a host one after another
+  View<std::int64_t> sent;    // (users): scratch
+  HostsOfRanks hosts{};
   View<std::uint32_t> chosen;  // ranks
 };
 // Queued on `stream`.

@@ -240,6 +240,7 @@ Outcome train(Group const& group, Workload const& workload) {
   Store store(group, {.device = workload.device,
                       .threads = workload.threads,
                       .placement = workload.placement,
+                      .placement_bytes_min = 0,
                       .key_format = key_format_of(workload.key_formats, group.rank())});
   store.add_table({.name = "rows",
                    .dim = 2,

@@ -51,6 +51,7 @@ class CostedRank {
                        .threads = 1,
                        .replica_fraction = 1,
                        .placement = PlacementPolicy::kAdaptive,
+                       .placement_bytes_min = 0,
                        .staleness = shape.staleness,
                        .key_format = KeyFormat::kPlain}),
         stream_(store_.make_stream()) {

@@ -52,7 +52,8 @@ TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   auto const planned = [](int ranks, std::size_t keys, PlacementPolicy placement = PlacementPolicy::kStatic,
                           KeyFormat format = KeyFormat::kDictionary) {
     std::uint64_t bytes = 0;
-    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {.placement = placement, .key_format = format});
+    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0],
+                {.placement = placement, .placement_bytes_min = 0, .key_format = format});
     store.add_table({.name = "t", .dim = 4, .expected_rows = 1 << 20, .dictionary_keys = keys});
     for (auto const& line : store.memory_plan()) {
       if (line.what == "table 't': key dictionaries, on the host") bytes = line.bytes;

@@ -29,7 +29,7 @@ std::vector<Key> keys_of(Rank rank, Clock clock) {
 std::vector<double> bytes_after(PlacementPolicy policy, std::vector<std::int64_t> const& steps) {
   std::vector<double> bytes;
   run_ranks(Group::threads(kRanks), [&](Group const& group) {
-    Store store(group, {.threads = 1, .placement = policy});
+    Store store(group, {.threads = 1, .placement = policy, .placement_bytes_min = 0});
     store.add_table({.name = "t", .dim = kDim, .expected_rows = kKeys});
     auto stream = store.make_stream();
     Matrix<float> const rows(Device::host(), kKeysOfBatch, kDim);

@@ -29,7 +29,7 @@ Key key_of_home(std::uint32_t home, int n) {
 class MovingRank {
  public:
   explicit MovingRank(Group const& group, RowCompression const& gradients = {})
-      : store(group, {.threads = 1, .placement = PlacementPolicy::kAdaptive}) {
+      : store(group, {.threads = 1, .placement = PlacementPolicy::kAdaptive, .placement_bytes_min = 0}) {
     table = store.add_table({.name = "t",
                              .dim = 4,
                              .initializer = {Initializer::Kind::kUniform, 0.1F},

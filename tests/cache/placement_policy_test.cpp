@@ -24,9 +24,12 @@ struct RowUse {
   std::uint32_t rank;
 };
 
+using Hosts = std::vector<std::uint32_t>;  // by rank; empty: one host
+constexpr std::int64_t kBetween = 5;       // what a byte between hosts costs
+
 // Returns the owner from step 5 on of one row that `owner` owned before.
 Rank choose(PlacementPolicy policy, std::uint32_t owner, std::vector<RowUse> const& uses,
-            RowBytes const& bytes = kSmallState, Key key = Key{1}) {
+            RowBytes const& bytes = kSmallState, Key key = Key{1}, Hosts const& hosts = {}) {
   std::vector<RowUser> users;
   for (auto const& [step, rank] : uses) {
     auto user = std::find_if(users.begin(), users.end(), [&](auto const& one) { return one.rank == Rank{rank}; });
@@ -46,6 +49,7 @@ Rank choose(PlacementPolicy policy, std::uint32_t owner, std::vector<RowUse> con
                                   .user_count = count,
                                   .users = users,
                                   .sent = sent,
+                                  .hosts = {hosts.empty() ? nullptr : hosts.data(), kBetween},
                                   .chosen = chosen});
   return Rank{chosen[0]};
 }
@@ -123,18 +127,24 @@ TEST(PlacementPolicies, AdaptiveLooksBeyondTheNextMove) {
   EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, kLargeState), Rank{2});
 }
 
+// Returns what a byte from one rank to another costs.
+double times(Hosts const& hosts, std::uint32_t from, std::uint32_t to) {
+  return hosts.empty() || hosts[from] == hosts[to] ? 1 : kBetween;
+}
+
 // Returns the fewest bytes that ranks can send for one row from step 5 on, if `owner` owns it there.
 double least_bytes(std::uint32_t owner, std::span<std::uint16_t const> steps_of_ranks, RowBytes const& bytes, int step,
-                   int steps) {
+                   int steps, Hosts const& hosts) {
   double sent = 0;
   for (std::uint32_t rank = 0; rank < steps_of_ranks.size(); ++rank) {
-    if (rank != owner && (steps_of_ranks[rank] >> step & 1) != 0) sent += bytes.read + bytes.update;
+    bool const uses = rank != owner && (steps_of_ranks[rank] >> step & 1) != 0;
+    if (uses) sent += times(hosts, owner, rank) * (bytes.read + bytes.update);
   }
   if (step + 1 == steps) return sent;
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t next = 0; next < steps_of_ranks.size(); ++next) {
-    double const move = next == owner ? 0 : bytes.move;
-    least = std::min(least, move + least_bytes(next, steps_of_ranks, bytes, step + 1, steps));
+    double const move = next == owner ? 0 : times(hosts, owner, next) * bytes.move;
+    least = std::min(least, move + least_bytes(next, steps_of_ranks, bytes, step + 1, steps, hosts));
   }
   return sent + least;
 }
@@ -142,7 +152,8 @@ double least_bytes(std::uint32_t owner, std::span<std::uint16_t const> steps_of_
 TEST(PlacementPolicies, AdaptiveSendsAsFewBytesAsTheBestSequenceOfOwners) {
   constexpr int kSteps = 6;
   std::mt19937 random(1);
-  for (std::uint32_t const ranks : {2U, 3U}) {
+  for (Hosts const& hosts : std::vector<Hosts>{{}, {}, {0, 1}, {0, 0, 1}, {0, 1, 2}, {0, 1, 1, 2}}) {
+    std::uint32_t const ranks = hosts.empty() ? 2 + random() % 2 : static_cast<std::uint32_t>(hosts.size());
     for (int seed = 0; seed < 300; ++seed) {
       RowBytes const& bytes = seed % 2 == 0 ? kSmallState : kLargeState;
       std::vector<std::uint16_t> steps_of_ranks(ranks);
@@ -154,16 +165,55 @@ TEST(PlacementPolicies, AdaptiveSendsAsFewBytesAsTheBestSequenceOfOwners) {
         }
       }
       if (uses.empty()) continue;
+      std::uint32_t const first = random() % ranks;
       auto const all_bytes = [&](std::uint32_t owner) {
-        return least_bytes(owner, steps_of_ranks, bytes, 0, kSteps) + (owner == 0 ? 0 : bytes.move);
+        double const move = owner == first ? 0 : times(hosts, first, owner) * bytes.move;
+        return least_bytes(owner, steps_of_ranks, bytes, 0, kSteps, hosts) + move;
       };
-      double least = all_bytes(0);
-      for (std::uint32_t rank = 1; rank < ranks; ++rank) {
+      double least = all_bytes(first);
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         if ((steps_of_ranks[rank] & 1) != 0) least = std::min(least, all_bytes(rank));
       }
-      EXPECT_EQ(all_bytes(number(choose(PlacementPolicy::kAdaptive, 0, uses, bytes))), least);
+      auto const owner = choose(PlacementPolicy::kAdaptive, first, uses, bytes, Key{1}, hosts);
+      EXPECT_EQ(all_bytes(number(owner)), least) << ranks << " ranks";
     }
   }
+}
+
+// A row goes to the host with the most users, not to the rank that uses it most.
+TEST(PlacementPolicies, AdaptiveKeepsBytesWithinHosts) {
+  std::vector<RowUse> uses;
+  for (std::int64_t step = 5; step < 9; ++step) uses.insert(uses.end(), {{step, 1}, {step, 2}, {step, 3}});
+  uses.insert(uses.end(), {{9, 1}, {10, 1}});
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 1, uses), Rank{1});
+  EXPECT_NE(choose(PlacementPolicy::kAdaptive, 1, uses, kSmallState, Key{1}, {0, 0, 1, 1}), Rank{1});
+}
+
+TEST(PlacementPolicies, NarrowRowsStayIfOnlyAdaptiveWouldMoveThem) {
+  PlacementRules rules{.policy = PlacementPolicy::kAdaptive, .bytes_min = 100};
+  EXPECT_EQ(rules.policy_of({.dim = 12}), PlacementPolicy::kStatic);
+  EXPECT_EQ(rules.policy_of({.dim = 13}), PlacementPolicy::kAdaptive);
+  RowCompression const half{.codec = RowCodec::kHalf};
+  EXPECT_EQ(rules.policy_of({.dim = 24, .gradient_compression = half, .refresh_compression = half}),
+            PlacementPolicy::kStatic);
+  rules.policy = PlacementPolicy::kRandom;
+  EXPECT_EQ(rules.policy_of({.dim = 1}), PlacementPolicy::kRandom);
+}
+
+// The bytes of a use are those of the codec, its scales, and the rows that a filter sends.
+TEST(PlacementPolicies, BytesAreThoseOfCodecs) {
+  TableOptions table{.dim = 64, .optimizer = {.kind = Optimizer::Kind::kRowwiseAdagrad}};
+  EXPECT_EQ(row_bytes(table).read, 256);
+  EXPECT_EQ(row_bytes(table).move, 256 + 4 + 8);
+  table.gradient_compression = {.codec = RowCodec::kInt8};
+  table.refresh_compression = {.codec = RowCodec::kHalf};
+  EXPECT_EQ(row_bytes(table).update, 64 + 4);
+  EXPECT_EQ(row_bytes(table).read, 128);
+  EXPECT_EQ(row_bytes(table).move, 256 + 4 + 8);
+  table.gradient_compression = {.codec = RowCodec::kInt4, .top_k = 16};
+  table.refresh_compression = {.filter = {.age_max = 100, .density = .25F}};
+  EXPECT_EQ(row_bytes(table).update, 16 / 2 + 64 / 8 + 1);
+  EXPECT_EQ(row_bytes(table).read, 64);
 }
 
 TEST(PlacementPolicies, HaveNames) {

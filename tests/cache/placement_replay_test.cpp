@@ -39,7 +39,7 @@ Counted trained(PlacementPolicy policy) {
   Counted all;
   std::mutex mutex;
   run_ranks(Group::threads(kRanks), [&](Group const& group) {
-    Store store(group, {.threads = 1, .placement = policy});
+    Store store(group, {.threads = 1, .placement = policy, .placement_bytes_min = 0});
     auto const table = store.add_table({.name = "t", .dim = kDim, .optimizer = {.kind = Optimizer::Kind::kAdam}});
     auto stream = store.make_stream();
     std::deque<PreparedBatch> ahead;

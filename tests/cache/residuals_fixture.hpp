@@ -172,7 +172,7 @@ struct Outcome {
 inline Outcome train(std::vector<Group> const& group, Workload const& work) {
   Outcome outcome;
   run_ranks(group, [&](Group mine) {
-    Store store(mine, {.threads = 1, .placement = work.policy});
+    Store store(mine, {.threads = 1, .placement = work.policy, .placement_bytes_min = 0});
     store.add_table(table(work.gradient_compression));
     int const rank = static_cast<int>(number(store.rank()));
     Sums sums;

@@ -124,6 +124,7 @@ class PlacedRank {
         store_(group, {.threads = 1,
                        .replica_fraction = run.replica_fraction,
                        .placement = run.policy,
+                       .placement_bytes_min = 0,
                        .key_format = key_format_of(run.seed / 3 % 9, group.rank())}) {
     for (std::uint32_t t = 0; t < kTables; ++t) {
       auto const kind = t == 0 ? Optimizer::Kind::kAdagrad : Optimizer::Kind::kAdam;

@@ -41,7 +41,8 @@ inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
 class HostilePeer : public testing::Test {
  protected:
   explicit HostilePeer(PlacementPolicy policy = PlacementPolicy::kStatic)
-      : group_(peer_.group()), store_(std::in_place, group_, StoreOptions{.threads = 1, .placement = policy}) {
+      : group_(peer_.group()),
+        store_(std::in_place, group_, StoreOptions{.threads = 1, .placement = policy, .placement_bytes_min = 0}) {
     table_ = store_->add_table({.name = "t", .dim = 4});
     stream_.emplace(store_->make_stream());
   }

@@ -80,6 +80,8 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000));
   add_zipf_options(app, o, trace);
   number_option(app, "--ranks-of-node", o.ranks_of_node, 1, 4096, "ranks that share a node");
+  number_option(app, "--between-nodes", o.between_nodes, 1, 1000,
+                "what a byte between nodes costs for adaptive, if one within a node costs 1");
   number_option(app, "--node-gb-per-s", o.node_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from its node");
   number_option(app, "--network-gb-per-s", o.network_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from others");
   number_option(app, "--message-us", o.message_us, 0, 1e6, "microseconds for a message to a rank and one from it");

@@ -54,6 +54,7 @@ void add_step(ReplayCommand const& o, cache::ReplayedStep const& sent, ReplayedR
   double node = 0, network = 0;
   for (std::size_t rank = 0; rank < run.received.size(); ++rank) {
     run.received[rank] += sent.from_node[rank] + sent.from_others[rank];
+    run.network_bytes += sent.from_others[rank];
     node = std::max(node, sent.from_node[rank] / o.node_gb_per_s / 1e9);
     network = std::max(network, sent.from_others[rank] / o.network_gb_per_s / 1e9);
   }
@@ -71,6 +72,7 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
   cache::PlacementReplay::ReplayOptions options{.policy = policy,
                                                 .ranks = ranks,
                                                 .ranks_of_node = o.ranks_of_node,
+                                                .between_nodes = ranks > o.ranks_of_node ? o.between_nodes : 1,
                                                 .lookahead = plans ? lookahead : kLeastLookahead,
                                                 .staleness = o.staleness.value_or(batches.default_staleness())};
   for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});

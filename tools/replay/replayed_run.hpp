@@ -25,6 +25,7 @@ struct ReplayedRun {
   std::int64_t steps = 0;                                          // that are counted
   cache::ReplayedStep sent;                                        // in all of them
   std::vector<double> received;                                    // bytes, by rank
+  double network_bytes = 0;                                        // of these, from other nodes
   double node_seconds = 0, network_seconds = 0, link_seconds = 0;  // of the slowest rank of each step, summed
   double planning_seconds = 0;                                     // of all homes, on one core
   std::vector<std::uint64_t> rows_owned;                           // by rank

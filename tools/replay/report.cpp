@@ -67,6 +67,7 @@ nlohmann::ordered_json to_json(ReplayCommand const& o, ReplayedRun const& run, d
           {"mb_gradients", mb(sent.gradient_bytes)},
           {"mb_moves", mb(sent.move_bytes)},
           {"mb_keys", mb(sent.key_bytes)},
+          {"mb_network", mb(run.network_bytes)},
           {"leased", static_cast<double>(sent.leased) / rank_steps},
           {"reads", static_cast<double>(sent.reads) / rank_steps},
           {"moves", static_cast<double>(sent.moves) / rank_steps},

@@ -112,6 +112,8 @@ struct TrainConfig {
 struct PlacementConfig {
   std::string initial = "hash";
   std::string policy = "static";
+  std::int64_t bytes_min = -1;      // see StoreOptions::placement_bytes_min
+  std::int64_t ranks_per_host = 0;  // 0: those that the group knows
   double replica_fraction = 0.1;
   std::int64_t staleness = 0;
   std::int64_t trace_steps = 0;  // 0: no trace

@@ -171,6 +171,14 @@ std::vector<Field> placement_fields() {
           .one_of({"static", "relocate", "adaptive"})
           .or_hidden({"random"}),  // for tests: rows move without a reason
       FieldBuilder(
+          "placement", "bytes_min", kPlacement<&P::bytes_min>,
+          "adaptive leaves rows at home whose value and gradient take fewer bytes; -1: 384 if all ranks are on "
+          "one host, else 0")
+          .range(-1, kMost53),
+      FieldBuilder("placement", "ranks_per_host", kPlacement<&P::ranks_per_host>,
+                   "ranks with fast links, one after another; 0: those that are on one host")
+          .range(0, 65536),
+      FieldBuilder(
           "placement", "replica_fraction", kPlacement<&P::replica_fraction>,
           "rows of other ranks that a rank keeps between steps, as a fraction of its own rows; at least those of "
           "four steps, or with 0 none")

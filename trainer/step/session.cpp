@@ -40,6 +40,8 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .replica_fraction = config.placement.replica_fraction,
                       .placement = placement_policy(config.placement.policy),
                       .placement_window = placement_window(lookahead_steps(config, group.size())),
+                      .placement_bytes_min = config.placement.bytes_min,
+                      .ranks_per_host = static_cast<int>(config.placement.ranks_per_host),
                       .staleness = config.placement.staleness,
                       .key_format = key_format(config.cluster.key_format),
                       .wait_timeout_s = config.cluster.wait_timeout_s});

@@ -54,10 +54,11 @@ bool HomePlanner::sees_as_far(Clock clock) {
 std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& used) const {
   std::vector<kernels::RowsOfTable> tables;
   for (std::uint32_t t = 0; t < used.tables.size(); ++t) {
+    auto const& options = state_.table(TableId{t}).options();
     tables.push_back({.first = used.tables[t].first,
                       .size = used.tables[t].size,
-                      .bytes = row_bytes(state_.table(TableId{t}).options()),
-                      .policy = state_.policy});
+                      .bytes = row_bytes(options),
+                      .policy = state_.rules.policy_of(options)});
   }
   return tables;
 }
@@ -66,7 +67,9 @@ std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& us
 HomePlanner::StepLists HomePlanner::wait_list(StepUses const& step, UsedRows const& used, Clock clock,
                                               kernels::HostReads& reads) {
   auto& stream = state_.stream;
-  auto const owners = state_.placement.choose(stream, used, rows_of_tables(used), clock);
+  kernels::HostsOfRanks hosts;
+  if (!state_.rules.hosts.empty()) hosts = {state_.hosts.data(), kBetweenHosts};
+  auto const owners = state_.placement.choose(stream, used, rows_of_tables(used), hosts, clock);
   StepLists lists;
   lists.placed = Array<std::uint32_t>(stream.device(), step.uses());
   kernels::place_uses(stream, {.run = {step.keys, step.ranks},

@@ -144,7 +144,8 @@ struct RoundState {
   Round& round;
   TableShards& tables;
   OwnerDirectories& placement;
-  PlacementPolicy policy = PlacementPolicy::kStatic;
+  PlacementRules rules{};
+  Array<std::uint32_t> hosts{};            // those of `rules`, on the device
   std::atomic<bool> has_restored = false;  // restored residuals are not added yet: no push updates rows
   PlainKeys plain_keys{};
   std::int64_t staleness = 0;  // the most steps by which a read may be behind; 0 in a group of one rank
@@ -160,7 +161,7 @@ struct RoundState {
     return plain ? 0 : table(id).options().dictionary_keys / static_cast<std::size_t>(ranks - 1);
   }
   // Returns whether rows move while training.
-  bool rows_move() const { return policy != PlacementPolicy::kStatic; }
+  bool rows_move() const { return rules.policy != PlacementPolicy::kStatic; }
   // Returns all ranks but this one.
   std::vector<Rank> others() const;
   // Returns the step of the round in progress, as a number for tags.

@@ -24,8 +24,8 @@ class RunTest : public testing::Test {
 
   // base: settings for all runs.
   explicit RunTest(Settings base) : base_(std::move(base)) {
-    base_.insert(base_.end(),
-                 {"train.batch_size=64", "train.microbatches=8", "train.epochs=3", "run.device=host", "run.threads=1"});
+    base_.insert(base_.end(), {"train.batch_size=64", "train.microbatches=8", "train.epochs=3", "run.device=host",
+                               "run.threads=1", "placement.bytes_min=0"});
   }
 
   Config config(Settings settings) const {
