@@ -8,13 +8,14 @@
 #include "kernels/base/assert.hpp"
 #include "kernels/base/hash.hpp"
 #include "kernels/placement/owner_among_hosts.hpp"
+#include "kernels/placement/row_owners.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/segments.hpp"
 
 namespace gpups::kernels {
 
 // Moves a row to the rank that uses it most, if its owner does not use it in the step.
-GPUPS_FN inline Rank most_frequent_user(PlacedRow const& row) {
+GPUPS_FN inline Rank most_frequent_user(RowWithUsers const& row) {
   RowUser best{row.owner, 0};
   for (std::uint32_t u = 0; u < row.count; ++u) {
     RowUser const user = row.users[u];
@@ -34,8 +35,8 @@ GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUse
   std::int64_t const use = bytes.read + bytes.update;
   std::int64_t bound = bytes.move;  // more(step) has to be above it
   for (; steps != 0; steps &= steps - 1) {
-    int const step = std::countr_zero(steps);
-    bound -= (uses(other.steps, step) - uses(owner.steps, step)) * use;
+    std::uint32_t const step = steps & (0 - steps);  // the first bit
+    bound -= (((other.steps & step) != 0 ? 1 : 0) - ((owner.steps & step) != 0 ? 1 : 0)) * use;
     if (bound >= bytes.move) return owner.rank;
     if (bound < -bytes.move) return other.rank;
   }
@@ -45,7 +46,7 @@ GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUse
 // Finds the owner with which ranks send the fewest bytes for all announced uses. The row may move again before each
 // step that uses it, so this is a shortest path, which is found from the last step to the first. sent[u]: the bytes
 // from a step on, if user u owns the row in it, with the cheapest later owners.
-GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row) {
+GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, RowWithUsers const& row) {
   RowUser owner{row.owner, 0};
   std::uint32_t any = 0, all = 0xFFFF, now = 0, others = 0;  // steps in which any, all and others use the row
   RowUser other{};
@@ -53,10 +54,11 @@ GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row)
     RowUser const user = row.users[u];
     bool const owns = user.rank == row.owner;
     any |= user.steps;
-    all &= owns ? all : user.steps;
-    now |= owns ? 0 : user.steps;
-    others += owns ? 0 : 1;
-    (owns ? owner : other) = user;
+    all &= select(owns, all, user.steps);
+    now |= select(owns, 0, user.steps);
+    others += select(owns, 0, 1);
+    owner.steps = select(owns, user.steps, owner.steps);
+    other = {Rank{select(owns, number(other.rank), number(user.rank))}, select(owns, other.steps, user.steps)};
   }
   if ((now & 1) == 0) return row.owner;  // the row cannot move
   // A later step in which all candidates use the row costs the same with each.
@@ -97,7 +99,7 @@ GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, PlacedRow const& row)
 }
 
 // Any of the owner and the other ranks that use the row in the step, by a hash of key and step.
-GPUPS_FN inline Rank random_owner(PlacedRow const& row, Clock step) {
+GPUPS_FN inline Rank random_owner(RowWithUsers const& row, Clock step) {
   auto const is_other = [&](std::uint32_t u) { return row.users[u].uses_now() && row.users[u].rank != row.owner; };
   std::uint32_t others = 0;
   for (std::uint32_t u = 0; u < row.count; ++u) others += is_other(u) ? 1 : 0;
@@ -110,7 +112,7 @@ GPUPS_FN inline Rank random_owner(PlacedRow const& row, Clock step) {
   return row.owner;
 }
 
-GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, PlacedRow const& row, HostsOfRanks const& hosts,
+GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, RowWithUsers const& row, HostsOfRanks const& hosts,
                                   Clock step) {
   switch (table.policy) {
     case PlacementPolicy::kStatic:
@@ -131,16 +133,17 @@ void run(Exec<S> ex, ChooseOwners const& c) {
   GPUPS_ASSERT(c.sent.size() >= c.users.size());
   SegmentList const tables(ex, std::vector<RowsOfTable>(c.tables.begin(), c.tables.end()),
                            [](RowsOfTable const& table) { return table.size; });
-  each_item(ex, tables.segments(),
-            [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
-             users = c.users, sent = c.sent, hosts = c.hosts,
-             chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
-              std::size_t const d = table.first + i;
-              if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
-              std::uint32_t const first = first_user[d];
-              PlacedRow const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
-              chosen[d] = number(choose_owner(table, row, hosts, step));
-            });
+  each_item(
+      ex, tables.segments(),
+      [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
+       users = c.users, sent = c.sent, hosts = c.hosts,
+       chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
+        std::size_t const d = table.first + i;
+        if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
+        std::uint32_t const first = first_user[d];
+        RowWithUsers const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
+        chosen[d] = number(choose_owner(table, row, hosts, step));
+      });
 }
 
 GPUPS_KERNEL(choose_owners, ChooseOwners)

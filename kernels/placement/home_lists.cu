@@ -40,12 +40,6 @@ GPUPS_FN inline void set_flag_if(std::uint32_t* flag, bool condition) {
   if (atomic_load(flag) == 0 && condition) atomic_or(flag, 1);
 }
 
-// Returns the list, or kNoList, without a branch.
-GPUPS_FN inline std::uint32_t list_if(bool condition, std::uint32_t list) {
-  static_assert(kNoList == 0xFFFFFFFF);
-  return list | (std::uint32_t{condition} - 1);
-}
-
 template <Space S>
 void run(Exec<S> ex, ListUses const& l) {
   std::vector<NumberedPart> parts;
@@ -73,8 +67,8 @@ void run(Exec<S> ex, ListUses const& l) {
               if (arrives) role = RowRole::kMove;
               // A row that several parts use moves with the first of them.
               bool const is_listed = (row.before != part.reader) & !(arrives & row.repeated);
-              list_of[use] = list_if(is_listed, list(row.before, role));
-              list_of[uses + use] = list_if(moves & !arrives, list(row.in_step, RowRole::kUpdate));
+              list_of[use] = select(is_listed, list(row.before, role), kNoList);
+              list_of[uses + use] = select(moves & !arrives, list(row.in_step, RowRole::kUpdate), kNoList);
               set_flag_if(&away[2 * of.number], row.before != home);
               set_flag_if(&away[2 * of.number + 1], moves);
             });

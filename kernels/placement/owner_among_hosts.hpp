@@ -13,7 +13,7 @@
 namespace gpups::kernels {
 
 // A row, its owner before the step, and its users. sent: (count), scratch.
-struct PlacedRow {
+struct RowWithUsers {
   Key key;
   Rank owner;
   RowUser const* users;
@@ -41,7 +41,7 @@ struct UsersOfHost {
 // another host. The users of a host are one after another, so a step looks at each user three times.
 class OwnerAmongHosts {
  public:
-  GPUPS_FN OwnerAmongHosts(RowBytes const& bytes, PlacedRow const& row, HostsOfRanks const& hosts)
+  GPUPS_FN OwnerAmongHosts(RowBytes const& bytes, RowWithUsers const& row, HostsOfRanks const& hosts)
       : row_(row), hosts_(hosts), use_(bytes.read + bytes.update), move_(bytes.move), owner_host_(host_of(row.owner)) {}
 
   GPUPS_FN Rank cheapest() {
@@ -116,7 +116,7 @@ class OwnerAmongHosts {
     return best;
   }
 
-  PlacedRow const& row_;
+  RowWithUsers const& row_;
   HostsOfRanks const& hosts_;
   std::int64_t use_, move_, owner_sent_ = 0;
   std::uint32_t owner_host_, owner_steps_ = 0;

@@ -5,6 +5,7 @@
 
 #include "kernels/base/assert.hpp"
 #include "kernels/base/atomic.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "kernels/runtime/compact.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/segments.hpp"
@@ -36,12 +37,9 @@ GPUPS_FN inline OwnerEntry entry_at(Rows<std::uint32_t const> entries, std::uint
   return now.since <= step ? now : OwnerEntry::read(words + kOwnerWords / 2);
 }
 
-// The same for the owner alone.
-GPUPS_FN inline std::uint32_t owner_at(Rows<std::uint32_t const> entries, std::uint32_t id, std::uint32_t home,
-                                       std::int64_t step) {
-  if (id == kNoRow) return home;
-  std::uint32_t const* const words = entries.row(id);
-  return words[OwnerEntry::read(words).since <= step ? 0 : kOwnerWords / 2];
+// Prefetches an entry, or the first one for a row without a number: no branch depends on which rows have numbers.
+GPUPS_FN inline void prefetch_entry(Rows<std::uint32_t const> entries, std::uint32_t id) {
+  if (entries.stride > 0) prefetch(entries.row(id & ((id == kNoRow ? 1U : 0U) - 1)));
 }
 
 struct ReadAllEntries {
@@ -58,8 +56,9 @@ void run(Exec<S> ex, ReadAllEntries const& r) {
   each_item(
       ex, lists.segments(),
       [home = r.home, step = r.step, owners_only = r.owners_only] GPUPS_FN(ReadEntries const& list, std::size_t i) {
-        if (owners_only) return void(list.out[i] = owner_at(list.entries, list.ids[i], home, step));
-        entry_at(list.entries, list.ids[i], home, step).write(list.out.data() + 4 * i);
+        if (i + kItemsAhead < list.ids.size()) prefetch_entry(list.entries, list.ids[i + kItemsAhead]);
+        OwnerEntry const entry = entry_at(list.entries, list.ids[i], home, step);
+        owners_only ? void(list.out[i] = entry.owner) : entry.write(list.out.data() + 4 * i);
       });
 }
 

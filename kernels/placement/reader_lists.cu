@@ -6,6 +6,7 @@
 #include "kernels/base/assert.hpp"
 #include "kernels/base/atomic.hpp"
 #include "kernels/base/hash.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "kernels/runtime/launch.hpp"
 #include "kernels/runtime/segments.hpp"
 
@@ -37,6 +38,9 @@ void run(Exec<S> ex, ReadRoutes const& r) {
             [ranks = r.ranks, bytes = r.rank_bytes, positions = r.positions, owners = r.owners, keys = r.keys,
              wrong = r.wrong] GPUPS_FN(NumberedRoute const& route, std::size_t i) {
               std::uint32_t const position = route.rows.positions[i];
+              if (i + kItemsAhead < route.rows.positions.size()) {
+                prefetch(route.rows.keys.data() + route.rows.positions[i + kItemsAhead]);
+              }
               std::uint32_t before = owner_in(route.rows.before, i, bytes, route.rows.home);
               std::uint32_t in_step = owner_in(route.rows.in_step, i, bytes, before);
               if (before >= ranks || in_step >= ranks) {
@@ -69,11 +73,11 @@ void run(Exec<S> ex, ListRows const& l) {
         RowOwners const row = RowOwners::of(owners[order[at]]);
         bool const is_first = i == 0 || sorted[at] != sorted[at - 1];  // of the parts of its table
         bool const arrives = row.moves() & (row.in_step == me), leaves = row.moves() & (row.before == me);
-        std::uint32_t from = row.before == me ? staying_list(ranks) : reads_list(row.before);
+        std::uint32_t from = select(row.before == me, staying_list(ranks), reads_list(row.before));
         if (arrives) from = is_first ? arriving_list(ranks, row.before) : repeated_list(ranks);
         if (leaves) from = leaving_list(ranks);
         list_of[at] = first + from;
-        list_of[rows + at] = first + (row.in_step == me ? local_list(ranks) : updates_list(ranks, row.in_step));
+        list_of[rows + at] = first + select(row.in_step == me, local_list(ranks), updates_list(ranks, row.in_step));
         if (atomic_load(&differ[part]) == 0 && row.moves() && !arrives) atomic_or(&differ[part], 1);
       });
 }

@@ -36,6 +36,11 @@ struct RowOwners {
   GPUPS_FN bool moves() const { return before != in_step; }
 };
 
+// Returns one of two numbers without a branch: which of two ranks owns a row is as good as random.
+GPUPS_FN inline std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
+  return no ^ ((yes ^ no) & (0 - std::uint32_t{condition}));
+}
+
 // A rank's number in one byte, or two if there are more than 256 ranks.
 GPUPS_FN inline void write_rank(std::uint8_t* to, std::size_t i, std::uint32_t rank, std::uint32_t bytes) {
   to[i * bytes] = static_cast<std::uint8_t>(rank);
