@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/placement/reader_lists.hpp"
 
+#include <bit>
 #include <vector>
 
 #include "kernels/base/assert.hpp"
@@ -82,6 +83,23 @@ void run(Exec<S> ex, ListRows const& l) {
       });
 }
 
+// Sorts positions below `rows`: those of a list whose order does not matter.
+inline void sort_positions(HostExec ex, TakePositions const& t) {
+  ex.arena->blocks(t.unordered.size(), [&](std::size_t l) {
+    auto const& [first, size, rows] = t.unordered[l];
+    std::uint32_t* const list = t.taken.data() + first;
+    std::vector<std::uint64_t> bits(rows / 64 + 1);
+    for (std::uint32_t i = 0; i < size; ++i) bits[list[i] / 64] |= std::uint64_t{1} << (list[i] % 64);
+    std::uint32_t* to = list;
+    for (std::uint32_t w = 0; w < bits.size(); ++w) {
+      for (std::uint64_t word = bits[w]; word != 0; word &= word - 1) {
+        *to++ = 64 * w + static_cast<std::uint32_t>(std::countr_zero(word));
+      }
+    }
+  });
+}
+inline void sort_positions(DeviceExec, TakePositions const&) {}
+
 template <Space S>
 void run(Exec<S> ex, TakePositions const& t) {
   GPUPS_ASSERT(t.items.size() >= t.taken.size());
@@ -89,6 +107,7 @@ void run(Exec<S> ex, TakePositions const& t) {
     std::uint32_t const item = t.items[i];
     t.taken[i] = t.positions[t.order[item < rows ? item : item - rows]];
   });
+  sort_positions(ex, t);
 }
 
 template <Space S>

@@ -62,8 +62,14 @@ void list_rows(Stream& stream, ListRows const& arguments);
 
 // taken[i] = positions[order[items[i] % rows]], of items below 2 * rows
 struct TakePositions {
+  // A list of a part whose order does not matter: a host sorts it, and then reads what belongs to it in order.
+  struct Unordered {
+    std::uint32_t first, size;  // of `taken`
+    std::uint32_t rows;         // of the part: positions are below
+  };
   View<std::uint32_t const> items, order, positions;
   View<std::uint32_t> taken;
+  std::span<Unordered const> unordered{};
 };
 void take_positions(Stream& stream, TakePositions const& arguments);
 

@@ -221,7 +221,12 @@ void BatchRouter::wait_set_lists(PendingBatch& pending, kernels::HostReads& read
   for (auto const& part : parts) state_.remote_home_keys += part.reads.size();  // still by home
   if (!rerouted.parts.empty()) {
     auto const taken = std::make_shared<Array<std::uint32_t>>(state_.stream.device(), rerouted.first.back());
-    kernels::take_positions(state_.stream, {rerouted.items, rerouted.order, rerouted.rows_at, *taken});
+    std::vector<kernels::TakePositions::Unordered> local;  // of sums that only this rank reads
+    for (std::size_t i = 0; i < rerouted.parts.size(); ++i) {
+      auto const* const first = &rerouted.first[i * lists_of_part() + kernels::local_list(ranks())];
+      local.push_back({first[0], first[1] - first[0], rerouted.rows[i].size});
+    }
+    kernels::take_positions(state_.stream, {rerouted.items, rerouted.order, rerouted.rows_at, *taken, local});
     rerouted.positions = taken;
     set_lists(pending, rerouted);
     if (pending.is_late) wait_list_answers(pending, rerouted);

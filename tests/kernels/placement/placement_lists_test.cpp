@@ -212,6 +212,12 @@ TEST_P(HomeListsOn, ReadersHaveTheListsOfOwners) {
           auto const& items = lists[p * lists_of_part(ranks) + number];
           auto const taken = words(items.size());
           take_positions(stream, {to_device(stream, items), order, positions_of, taken});
+          auto const sorted_there = words(items.size());
+          TakePositions::Unordered const all{0, static_cast<std::uint32_t>(items.size()), parts[p].size};
+          take_positions(stream, {to_device(stream, items), order, positions_of, sorted_there, {&all, 1}});
+          auto expected = to_host(stream, taken.view());
+          if (device().is_host()) std::sort(expected.begin(), expected.end());
+          EXPECT_EQ(to_host(stream, sorted_there.view()), expected);
           std::vector<Key> of_list;
           auto const part_keys = to_host(stream, keys[p].view());
           for (auto const position : to_host(stream, taken.view())) of_list.push_back(part_keys[position]);
