@@ -261,9 +261,9 @@ int main(int argc, char** argv) {
   app.add_option("--replica-fraction", o.replica_fraction, "most replicas that are kept, of the rows of a rank")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  std::map<std::string, gpups::RowCodec> const codecs{{"lossless", gpups::RowCodec::kLossless},
-                                                      {"fp16", gpups::RowCodec::kHalf}};
-  app.add_option("--codec", o.codec, "codec of gradients and values: lossless (default) or fp16")
+  std::map<std::string, gpups::RowCodec> const codecs{
+      {"lossless", gpups::RowCodec::kLossless}, {"fp16", gpups::RowCodec::kHalf}, {"int8", gpups::RowCodec::kInt8}};
+  app.add_option("--codec", o.codec, "codec of gradients and values: lossless (default), fp16 or int8")
       ->transform(CLI::CheckedTransformer(codecs))
       ->option_text("NAME");
   app.add_option("--optimizer", o.optimizer, "optimizer of the rows: sgd (default), rowwise_adagrad, adagrad or adam")

@@ -25,6 +25,8 @@ char const* name_of(PlacementPolicy policy) {
       return "adaptive";
     case PlacementPolicy::kRandom:
       return "random";
+    case PlacementPolicy::kAuto:
+      return "auto";
   }
   return "unknown";
 }

@@ -25,10 +25,10 @@ inline constexpr std::int64_t kFewBytesOfUse = 384;
 
 // When the rows of a store move while training; equal on all ranks.
 struct PlacementRules {
-  PlacementPolicy policy = PlacementPolicy::kStatic;
-  std::int64_t window = kPolicyWindow;  // steps whose uses the policy sees
-  std::int64_t bytes_min = 0;           // kAdaptive leaves rows at home whose value and gradient take fewer
-  std::vector<std::uint32_t> hosts{};   // by rank: ranks of a host are one after another; empty: one host
+  PlacementPolicy policy = PlacementPolicy::kStatic;  // not kAuto
+  std::int64_t window = kPolicyWindow;                // steps whose uses the policy sees
+  std::int64_t bytes_min = 0;          // kAdaptive leaves rows at home whose value and gradient take fewer
+  std::vector<std::uint32_t> hosts{};  // by rank: ranks of a host are one after another; empty: one host
 
   // Returns the policy for the rows of a table.
   PlacementPolicy policy_of(TableOptions const& table) const;

@@ -78,6 +78,9 @@ PlacementRules Engine::rules_of(StoreSchema const& schema) const {
   }
   bool const one_host = rules.hosts.front() == rules.hosts.back();
   if (one_host) rules.hosts.clear();
+  if (rules.policy == PlacementPolicy::kAuto) {
+    rules.policy = one_host ? PlacementPolicy::kStatic : PlacementPolicy::kAdaptive;
+  }
   bool const is_given = schema.placement_bytes_min >= 0;
   rules.bytes_min = is_given ? schema.placement_bytes_min : one_host ? kFewBytesOfUse : 0;
   return rules;

@@ -99,7 +99,7 @@ void check_store(StoreOptions const& options) {
       "StoreOptions::replica_fraction is {} (it is a fraction of the rows of a rank): give 0 to 1, for example "
       "0.1",
       options.replica_fraction);
-  GPUPS_REQUIRE(options.placement <= PlacementPolicy::kRandom,
+  GPUPS_REQUIRE(options.placement <= PlacementPolicy::kAuto,
                 "StoreOptions::placement has the number {} (there is no such policy): use an enumerator of "
                 "PlacementPolicy",
                 static_cast<int>(options.placement));

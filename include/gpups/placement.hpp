@@ -28,10 +28,12 @@ enum class PlacementPolicy : std::uint8_t {
   kAdaptive,  // if that sends fewer bytes, considering the announced uses of the next StoreOptions::placement_window
               // steps
   kRandom,    // at random, to any rank that uses the row: for tests
+  kAuto,      // kAdaptive if ranks are on several hosts, kStatic if all of them share one
 };
 
 inline constexpr PlacementPolicy kPlacementPolicies[] = {PlacementPolicy::kStatic, PlacementPolicy::kRelocate,
-                                                         PlacementPolicy::kAdaptive, PlacementPolicy::kRandom};
+                                                         PlacementPolicy::kAdaptive, PlacementPolicy::kRandom,
+                                                         PlacementPolicy::kAuto};
 
 // Returns the name of a policy, as in a configuration: "adaptive".
 GPUPS_EXPORT char const* name_of(PlacementPolicy policy);

@@ -22,7 +22,7 @@ struct StoreOptions {
   // are more, these are kept. 0: none. Does not change results.
   double replica_fraction = 0.1;
   // When rows move to the ranks that use them, while training; equal on all ranks.
-  PlacementPolicy placement = PlacementPolicy::kStatic;
+  PlacementPolicy placement = PlacementPolicy::kAuto;
   // Steps that PlacementPolicy::kAdaptive considers, 1 .. 16; equal on all ranks. If batches are prepared at least
   // placement_window + 1 steps ahead, owners do not depend on time. Stats::late_batches counts the others.
   int placement_window = 16;

@@ -116,6 +116,7 @@ GPUPS_FN inline Rank choose_owner(RowsOfTable const& table, RowWithUsers const& 
                                   Clock step) {
   switch (table.policy) {
     case PlacementPolicy::kStatic:
+    case PlacementPolicy::kAuto:  // a store has replaced it by one of the others
       break;
     case PlacementPolicy::kRelocate:
       return most_frequent_user(row);

@@ -94,6 +94,7 @@ class CountingRank {
 
  private:
   static StoreOptions with_threads(StoreOptions options) {
+    options.placement_bytes_min = 0;
     options.threads = 1;
     return options;
   }

@@ -39,7 +39,7 @@ class OwnerDirectoryOn : public test::OnDevice {
     for (auto const& table : rows.tables) {
       tables.push_back({.first = table.first, .size = table.size, .policy = PlacementPolicy::kRelocate});
     }
-    auto const planned = directories_.choose(*stream_, rows, tables, Clock{step});
+    auto const planned = directories_.choose(*stream_, rows, tables, {}, Clock{step});
     directories_.wait_plan(*stream_, rows, planned, to_host(*stream_, planned.counts.view()), Clock{step});
   }
   OwnerDirectory::Entry entry(std::uint64_t key, std::int64_t step) {

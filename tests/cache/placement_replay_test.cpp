@@ -88,7 +88,8 @@ TEST(PlacementReplay, CountsTheRowsThatAStoreSendsAndMoves) {
   for (auto const policy : kPlacementPolicies) {
     auto const counted = trained(policy);
     EXPECT_EQ(replayed(policy), counted) << name_of(policy);
-    EXPECT_EQ(counted.moved > 0, policy != PlacementPolicy::kStatic);
+    bool const is_static = policy == PlacementPolicy::kStatic || policy == PlacementPolicy::kAuto;  // on one host
+    EXPECT_EQ(counted.moved > 0, !is_static) << name_of(policy);
   }
 }
 

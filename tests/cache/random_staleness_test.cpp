@@ -62,7 +62,6 @@ void train_randomly(std::vector<Group> const& groups, RandomRun const& run) {
                       {.device = run.device,
                        .replica_fraction = run.replica_fraction,
                        .placement = run.policy,
-                       .placement_bytes_min = 0,
                        .staleness = run.staleness},
                       run.table);
     std::map<std::int64_t, PreparedBatch> ahead;

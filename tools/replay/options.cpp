@@ -94,7 +94,10 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
     }
     throw Error(fmt::format("the command cannot be understood ({}): see replay --help", error.what()));
   }
-  for (auto const& policy : o.policies) placement_policy(policy);
+  for (auto const& policy : o.policies) {
+    GPUPS_REQUIRE(placement_policy(policy) != PlacementPolicy::kAuto,
+                  "--policy auto was given (a replay has no hosts on which it depends): give static or adaptive");
+  }
   GPUPS_REQUIRE(o.exponent != 1, "--exponent is {} (it must not be 1): use 1.05", o.exponent);
   std::sort(o.ranks.begin(), o.ranks.end());
   o.ranks.erase(std::unique(o.ranks.begin(), o.ranks.end()), o.ranks.end());

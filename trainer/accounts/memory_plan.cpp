@@ -93,7 +93,7 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
                              : std::max<std::size_t>(1, static_cast<std::size_t>(kernels::Arena(0).threads()) / size);
   step.threads = device.is_host() ? threads : 1;
   step.replica_fraction = config.placement.replica_fraction;
-  step.rows_move = ranks > 1 && config.placement.policy != name_of(PlacementPolicy::kStatic);
+  step.rows_move = ranks > 1 && rows_move(config);
   return step;
 }
 

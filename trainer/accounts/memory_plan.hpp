@@ -32,7 +32,7 @@ struct StepSizes {
   std::size_t ranks;
   std::size_t threads;      // host threads that compute; 1 on a GPU
   double replica_fraction;  // placement.replica_fraction
-  bool rows_move;           // placement.policy is not static, and there are other ranks
+  bool rows_move;           // the policy may move rows, and there are other ranks
 };
 // data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run. shuffled: see
 // BatchOptions.

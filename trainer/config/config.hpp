@@ -111,7 +111,7 @@ struct TrainConfig {
 // Where rows are ([placement]).
 struct PlacementConfig {
   std::string initial = "hash";
-  std::string policy = "static";
+  std::string policy = "auto";
   std::int64_t bytes_min = -1;      // see StoreOptions::placement_bytes_min
   std::int64_t ranks_per_host = 0;  // 0: those that the group knows
   double replica_fraction = 0.1;
@@ -231,6 +231,8 @@ void require_train_file(Config const& config, std::string const& name);
 // Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model, or if
 // a part of the model has no effect. For new runs only: a resumed run must keep its settings.
 void require_effect(Config const& config, std::string const& name);
+// Returns whether the policy may move rows. Runs replace "auto" by the policy that it stands for.
+bool rows_move(Config const& config);
 // Returns the number of steps that a run on `ranks` ranks prepares ahead.
 std::int64_t lookahead_steps(Config const& config, int ranks);
 // Returns a sentence for each learning rate of 0, with which what it is for does not learn.

@@ -48,9 +48,14 @@ void require_train_file(Config const& config, std::string const& name) {
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);
 }
 
+bool rows_move(Config const& config) {
+  auto const policy = placement_policy(config.placement.policy);
+  return policy != PlacementPolicy::kStatic && policy != PlacementPolicy::kAuto;
+}
+
 std::int64_t lookahead_steps(Config const& config, int ranks) {
   if (config.train.lookahead > 0) return config.train.lookahead;
-  return ranks > 1 && config.placement.policy != name_of(PlacementPolicy::kStatic) ? 20 : 4;
+  return ranks > 1 && rows_move(config) ? 20 : 4;
 }
 
 std::vector<std::string> zero_learning_rates(Config const& config) {

@@ -167,8 +167,8 @@ std::vector<Field> placement_fields() {
   return {
       FieldBuilder("placement", "policy", kPlacement<&P::policy>,
                    "when rows move between ranks while training; static: never; adaptive: if fewer bytes are sent; "
-                   "relocate: to a rank that uses them")
-          .one_of({"static", "relocate", "adaptive"})
+                   "relocate: to a rank that uses them; auto: adaptive if ranks are on several hosts, else static")
+          .one_of({"auto", "static", "relocate", "adaptive"})
           .or_hidden({"random"}),  // for tests: rows move without a reason
       FieldBuilder(
           "placement", "bytes_min", kPlacement<&P::bytes_min>,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -33,6 +34,26 @@ std::uint64_t take_varint(std::string_view& bytes) {
   throw Error("a number of a step has no end (the bytes are not a trace): record the trace again");
 }
 
+// What determines the bytes of a row.
+nlohmann::json described(RowCompression const& sent) {
+  return {{"codec", static_cast<int>(sent.codec)},
+          {"top_k", sent.top_k},
+          {"age_max", sent.filter.age_max},
+          {"density", sent.filter.density}};
+}
+
+// Traces of earlier versions describe no compression.
+RowCompression compression_from(nlohmann::json const& table, char const* which) {
+  RowCompression sent;
+  if (!table.contains(which)) return sent;
+  auto const& json = table.at(which);
+  sent.codec = static_cast<RowCodec>(std::clamp(json.at("codec").get<int>(), 0, static_cast<int>(RowCodec::kInt4)));
+  sent.top_k = json.at("top_k");
+  sent.filter.age_max = json.at("age_max");
+  sent.filter.density = json.at("density");
+  return sent;
+}
+
 }  // namespace
 
 std::string TraceDescription::to_json() const {
@@ -42,6 +63,8 @@ std::string TraceDescription::to_json() const {
                    {"dim", tables[t].dim},
                    {"value_type", static_cast<int>(tables[t].value_type)},
                    {"optimizer", static_cast<int>(tables[t].optimizer.kind)},
+                   {"gradients", described(tables[t].gradient_compression)},
+                   {"refreshes", described(tables[t].refresh_compression)},
                    {"moves", bool{moves[t]}}});
   }
   return nlohmann::json{{"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},
@@ -64,6 +87,8 @@ TraceDescription TraceDescription::from_json(std::string const& text) {
       TableOptions options{.name = table.at("name"), .dim = table.at("dim")};
       options.value_type = static_cast<DataType>(table.at("value_type").get<int>());
       options.optimizer.kind = static_cast<Optimizer::Kind>(table.at("optimizer").get<int>());
+      options.gradient_compression = compression_from(table, "gradients");
+      options.refresh_compression = compression_from(table, "refreshes");
       trace.tables.push_back(options);
       trace.moves.push_back(table.at("moves"));
     }

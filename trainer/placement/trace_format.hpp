@@ -53,8 +53,8 @@ struct TraceDescription {
   std::int64_t lookahead = 0;
   std::int64_t staleness = 0;
   std::int64_t batch_size = 0;         // samples of all ranks in a step
-  std::vector<TableOptions> tables{};  // name, dim, value_type and optimizer.kind; with compression, rows do not move
-  std::vector<bool> moves{};           // whether rows of the table may move
+  std::vector<TableOptions> tables{};  // name, dim, value_type, optimizer.kind and compression
+  std::vector<bool> moves{};           // false: adaptive has left the rows of the table at home, as they are narrow
 
   std::string to_json() const;
   // Throws Error if the text is not a description, or if homes were computed with another hash.

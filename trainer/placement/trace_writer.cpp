@@ -20,7 +20,8 @@ TraceDescription describe_trace(Store const& store, std::size_t tables, Config c
   for (std::uint32_t t = 0; t < tables; ++t) {
     auto const& table = store.table(TableId{t});
     description.tables.push_back(table);
-    description.moves.push_back(store.rows_move(TableId{t}));
+    bool const is_adaptive = store.options().placement == PlacementPolicy::kAdaptive;
+    description.moves.push_back(!is_adaptive || store.rows_move(TableId{t}));
   }
   return description;
 }

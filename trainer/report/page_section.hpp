@@ -25,7 +25,7 @@ struct RunView {
   std::vector<Interval> intervals;
   Counters total;
 
-  bool rows_move() const { return run.config.placement.policy != "static"; }
+  bool rows_move() const { return trainer::rows_move(run.config); }
 };
 
 // Part of a page, in HTML.

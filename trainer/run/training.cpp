@@ -34,7 +34,7 @@ std::int64_t steps_in_epoch(Data const& data, Config const& config) {
 }  // namespace
 
 Training::Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options)
-    : config_(with_batch_size(config, data)),
+    : config_(with_policy(with_batch_size(config, data), group)),
       data_(data),
       group_(group),
       checkpoint_(options.folder / kLastCheckpoint),
@@ -377,7 +377,7 @@ nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
 }
 
 void require_memory_for(Config const& given, Data const& data, Group const& group, int ranks_here) {
-  Config const config = with_batch_size(given, data);
+  Config const config = with_policy(with_batch_size(given, data), group);
   Device const device = device_from(config.run.device, group.location().local_rank);
   StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0, data.is_shuffled());
   require_memory(data.memory_plan(config, device, step), device, ranks_here);

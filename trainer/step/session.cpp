@@ -22,6 +22,14 @@ int placement_window(std::int64_t lookahead) {
 
 }  // namespace
 
+Config with_policy(Config config, Group const& group) {
+  if (config.placement.policy != name_of(PlacementPolicy::kAuto)) return config;
+  std::int64_t const per_host = config.placement.ranks_per_host;
+  bool const one_host = per_host > 0 ? per_host >= group.size() : group.location().local_ranks == group.size();
+  config.placement.policy = name_of(one_host ? PlacementPolicy::kStatic : PlacementPolicy::kAdaptive);
+  return config;
+}
+
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan,
                      std::function<void()> const& before_waiting) {
   Device const device = device_from(config.run.device, group.location().local_rank);

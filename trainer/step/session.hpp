@@ -28,6 +28,9 @@ struct RunPlan {
   std::shared_ptr<Placement const> placement{};  // see TaskContext
 };
 
+// Returns the configuration with the policy that "auto" stands for, which depends on whether all ranks share a host.
+Config with_policy(Config config, Group const& group);
+
 // Creates the task and the store. Allocates no rows. `data` must outlive the session. before_waiting: called when this
 // rank's options are valid, before it waits for other ranks. Throws Error for options that do not fit together, and for
 // a device that does not exist. Collective.
