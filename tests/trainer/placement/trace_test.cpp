@@ -107,12 +107,15 @@ TEST_F(PlacementTraces, DescribeTheRun) {
   EXPECT_TRUE(about.moves[0]);
 }
 
-TEST_F(PlacementTraces, DescribeCompressionAndNarrowRows) {
+TEST_F(PlacementTraces, DescribeCompression) {
   recorded({"placement.policy=adaptive", "gradient_compression.codec=int8", "refresh_compression.age_max=9"});
   auto const moving = read().description;
   EXPECT_TRUE(moving.moves[0]);
   EXPECT_EQ(moving.tables[0].gradient_compression.codec, RowCodec::kInt8);
   EXPECT_EQ(moving.tables[0].refresh_compression.filter.age_max, 9U);
+}
+
+TEST_F(PlacementTraces, DescribeRowsThatAreTooNarrowToMove) {
   recorded({"placement.policy=adaptive", "placement.bytes_min=100000"});
   EXPECT_FALSE(read().description.moves[0]);
 }
