@@ -67,7 +67,8 @@ class Measurement {
                     .microbatches = static_cast<std::uint32_t>(o.microbatches),
                     .seed = 1}},
                   times_,
-                  {.end = Clock{config.train.steps}, .lookahead = static_cast<std::size_t>(config.train.lookahead)}),
+                  {.end = Clock{config.train.steps},
+                   .lookahead = static_cast<std::size_t>(lookahead_steps(config, group.size()))}),
         stepper_(session_.store, *session_.task, times_),
         shapes_(
             layer_shapes(session_.task->dense()->parameters(), static_cast<std::size_t>(o.batch / o.microbatches))) {}

@@ -71,10 +71,12 @@ class GradientResiduals {
     return has(table) ? rows_.at(table)->wait_keys(stream) : std::vector<Key>();
   }
 
-  // Returns all residuals, for a checkpoint; the caller sets `waits`. Call it between steps.
+  // Returns all residuals, for a checkpoint. Call it between steps.
   std::vector<ResidualChunk> wait_save(Stream& stream) const {
     std::vector<ResidualChunk> chunks;
-    for (auto const& [table, rows] : rows_) chunks.emplace_back(rows->wait_save(stream)).table = table;
+    for (auto const& [table, rows] : rows_) {
+      for (auto& chunk : rows->wait_save(stream)) chunks.emplace_back(std::move(chunk)).table = table;
+    }
     return chunks;
   }
 

@@ -10,7 +10,7 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::uint32_t kNoMoreTables = 0xFFFFFFFF, kAllChanges = 1;
+constexpr std::uint32_t kNoMoreTables = 0xFFFFFFFF, kAllChanges = 1, kHasKind = 0x80000000;
 
 template <class T>
 void write_list(FileWriter& writer, std::vector<T> const& column) {
@@ -37,9 +37,10 @@ void read_rows(FileReader& reader, std::size_t dim, std::vector<Key>& keys, std:
   numbers = read_list<T>(reader, rows, dim);
 }
 
-void write_head(FileWriter& writer, TableId table, Rank rank, AdaptiveThreshold::State const& threshold) {
+// of: the kind of a residual chunk, or the reader of mirrors.
+void write_head(FileWriter& writer, TableId table, std::uint32_t of, AdaptiveThreshold::State const& threshold) {
   writer.put(number(table));
-  writer.put(number(rank));
+  writer.put(of);
   writer.put(threshold.steps);
   writer.put(threshold.threshold);
 }
@@ -53,24 +54,35 @@ void write_rows(FileWriter& writer, std::vector<Key> const& keys, std::vector<st
   write_list(writer, numbers);
 }
 
-// The table and the rank of a chunk. read_owner() returns nullopt at the end of a list.
-struct ChunkOwner {
+// The table of a chunk, and its kind or a rank. read_head() returns nullopt at the end of a list.
+struct ChunkHead {
   TableId table;
-  Rank rank;
+  std::uint32_t of;
+
+  Rank rank(std::string const& path, std::uint32_t ranks) const {
+    GPUPS_REQUIRE(of < ranks, "'{}' has data for rank {} of {} ranks (there is no such rank): use another checkpoint",
+                  path, of, ranks);
+    return Rank{of};
+  }
 };
-std::optional<ChunkOwner> read_owner(FileReader& reader, std::string const& path, std::size_t tables,
-                                     std::uint32_t ranks) {
+std::optional<ChunkHead> read_head(FileReader& reader, std::string const& path, std::size_t tables) {
   auto const table = reader.get<std::uint32_t>();
   if (table == kNoMoreTables) return std::nullopt;
   GPUPS_REQUIRE(
       table < tables,
       "'{}' has rows of table {}, but its checkpoint has {} tables (the file is inconsistent): use another checkpoint",
       path, table, tables);
-  Rank const rank{reader.get<std::uint32_t>()};
-  GPUPS_REQUIRE(number(rank) < ranks,
-                "'{}' has data for rank {} of {} ranks (there is no such rank): use another checkpoint", path,
-                number(rank), ranks);
-  return ChunkOwner{TableId{table}, rank};
+  return ChunkHead{TableId{table}, reader.get<std::uint32_t>()};
+}
+
+ResidualChunk::Kind kind_of(ChunkHead const& head, std::string const& path, ResidualFile const& file) {
+  using Kind = ResidualChunk::Kind;
+  if ((head.of & kHasKind) == 0) return head.rank(path, file.writers) == file.writer ? Kind::kWaits : Kind::kResidual;
+  std::uint32_t const kind = head.of ^ kHasKind;
+  GPUPS_REQUIRE(kind <= static_cast<std::uint32_t>(Kind::kWaits),
+                "'{}' has residuals of the kind {} (this program does not know it): use the version that wrote it",
+                path, kind);
+  return static_cast<Kind>(kind);
 }
 
 AdaptiveThreshold::State read_threshold(FileReader& reader) {
@@ -100,13 +112,12 @@ FileChecksum write_residuals(ResidualFile const& file, std::filesystem::path con
   writer.put(file.writers);
   writer.put(file.samples);
   for (auto const& chunk : file.chunks) {
-    Rank const other{(number(file.writer) + 1) % file.writers};
-    write_head(writer, chunk.table, chunk.waits ? file.writer : other, chunk.threshold);
+    write_head(writer, chunk.table, kHasKind | static_cast<std::uint32_t>(chunk.kind), chunk.threshold);
     write_rows(writer, chunk.keys, chunk.marks, chunk.sums);
   }
   writer.put(kNoMoreTables);
   for (auto const& chunk : file.mirrors) {
-    write_head(writer, chunk.table, chunk.reader, chunk.threshold);
+    write_head(writer, chunk.table, number(chunk.reader), chunk.threshold);
     writer.put(number(chunk.step));
     write_rows(writer, chunk.keys, chunk.marks, chunk.values);
   }
@@ -121,9 +132,9 @@ ResidualFile read_residuals(std::filesystem::path const& path, std::vector<std::
   file.writer = Rank{reader.get<std::uint32_t>()};
   file.writers = reader.get<std::uint32_t>();
   file.samples = reader.get<std::uint64_t>();
-  while (auto const of = read_owner(reader, path.string(), dims.size(), file.writers)) {
+  while (auto const of = read_head(reader, path.string(), dims.size())) {
     ResidualChunk chunk{.table = of->table,
-                        .waits = of->rank == file.writer,
+                        .kind = kind_of(*of, path.string(), file),
                         .threshold = read_threshold(reader),
                         .keys = {},
                         .marks = {},
@@ -132,9 +143,9 @@ ResidualFile read_residuals(std::filesystem::path const& path, std::vector<std::
     file.chunks.push_back(std::move(chunk));
   }
   if (reader.bytes_left() == 0) return file;  // format 4
-  while (auto const of = read_owner(reader, path.string(), dims.size(), file.writers)) {
+  while (auto const of = read_head(reader, path.string(), dims.size())) {
     MirrorChunk chunk{.table = of->table,
-                      .reader = of->rank,
+                      .reader = of->rank(path.string(), file.writers),
                       .threshold = read_threshold(reader),
                       .keys = {},
                       .marks = {},

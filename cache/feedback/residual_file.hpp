@@ -2,12 +2,12 @@
 // Files of a checkpoint with residuals and mirrors. Each rank that has some writes one file.
 //
 // A file starts with its writer and the number of ranks (u32 each) and the samples of the last step (u64). A list of
-// residual chunks follows. A chunk has: table and a rank (u32 each), the steps and the threshold of its filter (u64,
-// f32), rows (u64), and the columns keys (u64), marks (2 x u32 each) and sums (dim each, i64). The table number 2^32 -
-// 1 ends the list. The rank is the writer if the sums wait for owners, and another rank if they are residuals of the
-// writer's gradients. A list of mirror chunks follows, which checkpoints of format 4 do not have. These chunks have
-// table and reader, the last step (i64) after the threshold, and values (dim each, f32) instead of sums. At the end, a
-// 1 (u32) means that the next refresh sends all changed values, ignoring the filter. The byte order is the machine's.
+// residual chunks follows. A chunk has: table and 2^31 + its kind (u32 each), the steps and the threshold of its filter
+// (u64, f32), rows (u64), and the columns keys (u64), marks (2 x u32 each) and sums (dim each, i64). The table number
+// 2^32 - 1 ends the list. Older files have the rank of an owner instead of a kind, or the writer's for kWaits. A list
+// of mirror chunks follows, which checkpoints of format 4 do not have. These chunks have table and reader, the last
+// step (i64) after the threshold, and values (dim each, f32) instead of sums. At the end, a 1 (u32) means that the next
+// refresh sends all changed values, ignoring the filter. The byte order is the machine's.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,13 @@ namespace gpups::cache {
 
 // Residuals of one rank's gradients for rows of one table. On the host, without padding.
 struct ResidualChunk {
+  enum class Kind : std::uint32_t {
+    kResidual,
+    kEarly,  // the next step sends them
+    kWaits,  // the next step sends them, from the home of the rows
+  };
   TableId table{};
-  bool waits = false;  // the next step sends them to the owners of the rows
+  Kind kind = Kind::kResidual;
   AdaptiveThreshold::State threshold{};
   std::vector<Key> keys;
   std::vector<std::uint32_t> marks;  // (n, kResidualMarks)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "cache/wire/key_coding.hpp"
@@ -262,8 +263,19 @@ std::vector<Key> ResidualTable::wait_keys(Stream& stream) const {
   return to_host(stream, keys_.wait_keys(stream, keys_.list_slots(stream)).view());
 }
 
-ResidualChunk ResidualTable::wait_save(Stream& stream) const {
-  auto const slots = keys_.list_slots(stream);
+std::vector<ResidualChunk> ResidualTable::wait_save(Stream& stream) const {
+  auto const slots = to_host(stream, keys_.list_slots(stream).view());
+  auto const early = to_host(stream, wait_known(stream, to_device(stream, early_)).view());
+  std::vector<std::uint32_t> others;
+  std::set_difference(slots.begin(), slots.end(), early.begin(), early.end(), std::back_inserter(others));
+  std::vector<ResidualChunk> chunks{wait_save(stream, to_device(stream, others))};
+  if (early.empty()) return chunks;
+  chunks.push_back(wait_save(stream, to_device(stream, early)));
+  chunks.back().kind = ResidualChunk::Kind::kEarly;
+  return chunks;
+}
+
+ResidualChunk ResidualTable::wait_save(Stream& stream, View<std::uint32_t const> slots) const {
   auto const keys = keys_.wait_keys(stream, slots);
   auto const marks = marks_of(stream, slots);
   Matrix<std::int64_t> const residuals(stream.device(), slots.size(), table_.dim);
@@ -282,6 +294,7 @@ ResidualChunk ResidualTable::wait_save(Stream& stream) const {
 
 void ResidualTable::wait_load(Stream& stream, ResidualChunk const& chunk) {
   if (keys_.size() == 0) threshold_.set_state(chunk.threshold);
+  if (chunk.kind == ResidualChunk::Kind::kEarly) send_early(chunk.keys);
   auto const padded = padded_sums(stream, chunk, table_.dim);
   auto const keys = to_device(stream, chunk.keys);
   auto const marks = to_device(stream, chunk.marks);

@@ -74,8 +74,9 @@ class ResidualTable {
   void wait_drop(Stream& stream, View<Key const> keys);
   // Returns the keys of all residuals. Call it between steps.
   std::vector<Key> wait_keys(Stream& stream) const;
-  // Returns all residuals for a checkpoint; the caller sets `table`. Call it between steps.
-  ResidualChunk wait_save(Stream& stream) const;
+  // Returns all residuals for a checkpoint: those of send_early(), if there are some, are a chunk of their own, after
+  // the others. The caller sets `table`. Call it between steps.
+  std::vector<ResidualChunk> wait_save(Stream& stream) const;
   // Loads residuals of a checkpoint. REQUIRES: these rows have none yet. The threshold is that of the first chunk.
   void wait_load(Stream& stream, ResidualChunk const& chunk);
 
@@ -112,6 +113,7 @@ class ResidualTable {
   void wait_evict(Stream& stream, View<std::uint32_t const> slots, Flush& flush);
   void wait_flush_aged(Stream& stream, View<std::uint32_t const> slots, Flush& flush);
   void wait_forget(Stream& stream, View<std::uint32_t const> slots);
+  ResidualChunk wait_save(Stream& stream, View<std::uint32_t const> slots) const;
   // Returns the distinct slots of those keys that have one.
   Array<std::uint32_t> wait_known(Stream& stream, View<Key const> keys) const;
   // Returns the slots whose residual is not 0. residuals: of `slots`.

@@ -44,7 +44,7 @@ class WaitingSums {
   void wait_drop(Stream& stream, View<Key const> keys);
   // Returns the keys of all sums.
   std::vector<Key> wait_keys(Stream& stream) const;
-  // Returns all sums, for a checkpoint; the caller sets `table` and `peer`.
+  // Returns all sums, for a checkpoint; the caller sets `table` and `kind`.
   ResidualChunk wait_save(Stream& stream) const;
   // Throws Error, because the sum of a key exceeds 2^62 units.
   [[noreturn]] void throw_too_large(Key key) const;

@@ -22,7 +22,7 @@ void take_largest(std::vector<std::uint64_t>& most, std::vector<std::uint64_t> c
 }  // namespace
 
 PlacementReplay::PlacementReplay(ReplayOptions options)
-    : options_(std::move(options)), tables_(options_.tables.size()), host_(Device::host(), 1) {
+    : options_(std::move(options)), tables_(options_.tables.size()), host_(Device::host(), 1), uses_(options_.window) {
   std::vector<std::uint64_t> const none(static_cast<std::size_t>(options_.ranks));
   for (auto& table : tables_) table.now = table.most = {none, none, none, none, none};
   std::vector<std::uint32_t> nodes;

@@ -54,7 +54,8 @@ class PlacementReplay {
     int ranks_of_node = 1;
     std::int64_t between_nodes = 1;  // what a byte between nodes costs for the policy, if one within a node costs 1
     std::int64_t lookahead = 4;      // steps that batches are prepared ahead
-    std::int64_t staleness = 0;      // see StoreOptions; leases are not limited
+    std::int64_t window = kPolicyWindow;  // steps whose uses the policy sees
+    std::int64_t staleness = 0;           // see StoreOptions; leases are not limited
     std::vector<ReplayedTable> tables{};
   };
   explicit PlacementReplay(ReplayOptions options);

@@ -136,7 +136,7 @@ class RoundExecutor {
   ValueExchange::ExistingLists existing_;
   MoveExchange::MarkedLists leaving_;
   std::vector<std::pair<Clock, std::vector<ListKeys>>> own_intents_;  // for the next gradient phase
-  Clock first_{};                                                     // the step before which this object was created
+  Clock first_{};                                                     // if rows move, the first step
   std::uint64_t late_batches_ = 0;
   std::deque<EndedStep> ended_;   // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;  // for the step that ends next

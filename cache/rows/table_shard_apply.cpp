@@ -42,7 +42,7 @@ void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
 }
 
 Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tables, Clock clock) {
-  // The merged sums of rows that this rank's batch does not use, and the lists of which they are made.
+  // Merged sums, of all rows or of those that the first list does not have, and the lists of which they are made.
   struct Merged {
     std::vector<kernels::GradientList> lists;
     Array<std::uint32_t> ids;
@@ -64,7 +64,7 @@ Array<std::uint32_t> TableShard::apply(Stream& stream, std::span<TableStep> tabl
       if (shard->counts_occurrences()) occurrences.push_back(shard->occurrences_of(list, clock));
     }
     auto const bad_row = bad_rows.view().slice(t, 1);
-    // The gradients of this rank's own batch, to which those of other ranks are added.
+    // Mostly the gradients of this rank's own batch. Those of other ranks are added where they are.
     bool const in_place = lists[0].received == nullptr && lists[0].marked.empty();
     if (in_place) {
       auto& update = updates.emplace_back(shard->update(lists[0].ids, clock, samples, bad_row));

@@ -97,8 +97,8 @@ enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 }
 // step uses the row; an old value is sent at the reader's next use of the row. Columns that `top_k` left out are also
 // sent at that age, exactly. The rounding error of a gradient's codec is added to the row's next gradient; the rounding
 // error of a value ages like any other change. The threshold adapts to `density`, and is at most `threshold_max` /
-// sqrt(t) in the t-th step that sends rows to the receiving rank. Source: the dynamic value-bounded filter of
-// Ratatouille (Sun, Wen et al.), with a maximal age.
+// sqrt(t) in the t-th step that sends rows: of gradients, to any owner; of values, to the reader. Source: the dynamic
+// value-bounded filter of Ratatouille (Sun, Wen et al.), with a maximal age.
 struct RowFilter {
   std::uint32_t age_max = 0;    // steps; 0: no filter
   float density = 0.1F;         // requested share of rows that are sent in a step, 0 .. 1
@@ -108,7 +108,7 @@ struct RowFilter {
 // How rows of a table are compressed in one direction: codec, sparsification and filter. The sender keeps rounding
 // errors of the codec, columns that top_k left out, and changes that the filter delays, in a residual, and adds it to
 // the row's next change (error feedback), so nothing is lost. With a lossy codec, top_k or a filter, results depend on
-// the number of ranks. A group of one rank sends no rows, so it compresses nothing.
+// the number of ranks and on the owners of rows. A group of one rank sends no rows, so it compresses nothing.
 //
 //   RowCompression const int8{.codec = RowCodec::kInt8};
 //   RowCompression const filtered{.filter = {.age_max = 20, .density = 0.1F}};
@@ -116,10 +116,11 @@ struct RowCompression {
   RowCodec codec = RowCodec::kLossless;
   std::size_t top_k = 0;  // for gradients only: send this number of columns per row, those of largest magnitude; 0: all
   RowFilter filter{};
-  // Capacity, in rows for each other rank. For gradients: the rows with a residual, 8 bytes per number at the sender;
-  // if there are more, the least recently used residuals are sent exactly. For refreshes: the rows with a mirror, 4
-  // bytes per number at sender and receiver; if there are more, the least recently used mirrors are dropped. The rows
-  // of a step stay until the next step, even beyond this capacity. Memory is allocated as rows are added.
+  // Capacity, in rows for each other rank. For gradients: the rows with a residual, of all owners together, 8 bytes per
+  // number at the sender; if there are more, the least recently used residuals are sent exactly. For refreshes: the
+  // rows with a mirror, 4 bytes per number at sender and receiver; if there are more, the least recently used mirrors
+  // are dropped. The rows of a step stay until the next step, even beyond this capacity. Memory is allocated as rows
+  // are added.
   std::size_t capacity_rows = std::size_t{1} << 18;
 
   // Returns false if rows are sent completely, exactly and without delay.

@@ -69,7 +69,7 @@ struct TakePositions {
   };
   View<std::uint32_t const> items, order, positions;
   View<std::uint32_t> taken;
-  std::span<Unordered const> unordered{};
+  std::span<Unordered const> unordered{};  // on the host; used only during the call
 };
 void take_positions(Stream& stream, TakePositions const& arguments);
 

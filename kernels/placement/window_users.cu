@@ -144,7 +144,7 @@ void run(Exec<S> ex, WriteMergedUses const& m) {
   each_large_item<1>(ex, tables.segments(),
                      [steps = MergedSteps{m.kept, m.bit}, at = m.block_at, keys = m.keys, users = m.users,
                       counts = m.counts] GPUPS_FN(MergedLists const& t, std::size_t block) {
-                       std::uint32_t next = t.to + at[t.first_block + block] - at[t.first_block];
+                       std::uint32_t next = t.to + (block == 0 ? 0 : at[t.first_block + block] - at[t.first_block]);
                        merge_block<S>(t, block, steps, [&](Key key, WindowUser user) {
                          if (user.step_ring == 0) return;
                          keys[next] = key;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "gpups/gpups.hpp"
@@ -29,7 +30,9 @@ Key key_of_home(std::uint32_t home, int n) {
 class MovingRank {
  public:
   explicit MovingRank(Group const& group, RowCompression const& gradients = {})
-      : store(group, {.threads = 1, .placement = PlacementPolicy::kAdaptive, .placement_bytes_min = 0}) {
+      : MovingRank(group, {.threads = 1, .placement = PlacementPolicy::kAdaptive, .placement_bytes_min = 0},
+                   gradients) {}
+  MovingRank(Group const& group, StoreOptions const& options, RowCompression const& gradients) : store(group, options) {
     table = store.add_table({.name = "t",
                              .dim = 4,
                              .initializer = {Initializer::Kind::kUniform, 0.1F},
@@ -209,6 +212,44 @@ TEST(MovingRows, CheckpointBetweenMovesContinuesWithTheSameBits) {
       return rank.store.table_hash();
     });
     EXPECT_EQ(resumed, whole) << "saved before step " << saved;
+  }
+}
+
+// The policy depends on hosts by default: rows move between them, and to the host with most users of a row.
+TEST(MovingRows, MoveBetweenHosts) {
+  Key const key = key_of_home(0, 0);
+  auto const owner = [&](int ranks_per_host, std::set<std::uint32_t> const& users) {
+    auto const found = on_ranks(Group::threads(4), [&](Group const& group) {
+      MovingRank rank(group, {.threads = 1, .ranks_per_host = ranks_per_host}, {});
+      bool const uses = users.contains(number(group.rank()));
+      rank.train(12, 100, [&](std::int64_t) { return uses ? std::vector{key} : std::vector<Key>{}; });
+      EXPECT_EQ(rank.store.rows_move(rank.table), ranks_per_host == 2);
+      auto const row = rank.store.where(rank.table, key);
+      rank.store.wait_barrier();
+      return row;
+    });
+    return found.at(0);
+  };
+  std::uint32_t const home = number(owner(4, {}).home), other = (home / 2 * 2 + 2) % 4;  // the first of the other host
+  EXPECT_EQ(owner(4, {other}).owner, Rank{home});
+  EXPECT_EQ(owner(2, {other}).owner, Rank{other});
+  // Three ranks use the row as much, two of them on the other host.
+  EXPECT_EQ(number(owner(2, {home, other, other + 1}).owner) / 2, other / 2);
+}
+
+TEST(MovingRows, LateBatchesAreCounted) {
+  for (int const window : {1, 4, 5, 16}) {
+    auto const late = on_two_ranks([&](Group const& group) {
+      MovingRank rank(
+          group,
+          {.threads = 1, .placement = PlacementPolicy::kAdaptive, .placement_window = window, .placement_bytes_min = 0},
+          {});
+      rank.train(20, 20, [&](std::int64_t) { return std::vector{key_of_home(0, 0), key_of_home(1, 0)}; });
+      rank.store.wait_applied();
+      return rank.store.stats().late_batches;
+    });
+    // Batches are prepared five steps ahead.
+    for (auto const& [rank, batches] : late) EXPECT_EQ(batches > 0, window > 4) << window;
   }
 }
 

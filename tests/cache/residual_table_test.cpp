@@ -74,7 +74,7 @@ TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
     std::size_t late = 0, sent = 0, most_rows = 0;
     for (std::int64_t step = 0; step < 24; ++step) {
       bool const rejected = step % 3 == 2;
-      auto const before = table_of_residuals.wait_save(stream);
+      auto const before = table_of_residuals.wait_save(stream)[0];
       Part const first(stream, random, 150), second(stream, random, 200);
       for (Part const* part : {&first, &second}) {
         sent += table_of_residuals.wait_compress(stream, Clock{step}, part->keys, part->sums, part->order).sent;
@@ -84,10 +84,10 @@ TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
       if (evicts) {
         EXPECT_LE(table_of_residuals.rows(), kRowsMax);
       }
-      EXPECT_NE(rows_of(table_of_residuals.wait_save(stream)), rows_of(before));
+      EXPECT_NE(rows_of(table_of_residuals.wait_save(stream)[0]), rows_of(before));
       table_of_residuals.wait_end_step(stream, rejected);
       if (!rejected) continue;
-      auto const after = table_of_residuals.wait_save(stream);
+      auto const after = table_of_residuals.wait_save(stream)[0];
       EXPECT_EQ(rows_of(after), rows_of(before)) << to_string(device) << ", step " << step;
       EXPECT_EQ(after.threshold.steps, before.threshold.steps);
       EXPECT_EQ(after.threshold.threshold, before.threshold.threshold);
@@ -139,7 +139,7 @@ TEST(ResidualTable, TakesResidualsOnce) {
     Part const part(stream, random, 60);
     table_of_residuals.wait_compress(stream, Clock{0}, part.keys, part.sums, part.order);
     table_of_residuals.wait_end_step(stream, false);
-    auto const before = rows_of(table_of_residuals.wait_save(stream));
+    auto const before = rows_of(table_of_residuals.wait_save(stream)[0]);
     std::vector<Key> known;
     for (std::uint64_t key = 0; key < 70; ++key) known.push_back(Key{key});  // of which some have a residual
     auto const all = to_device(stream, known);

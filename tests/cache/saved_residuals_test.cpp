@@ -116,6 +116,39 @@ TEST(GradientResiduals, ResumedRunEndsWithSameBits) {
   EXPECT_EQ(resumed, through);
 }
 
+// Rows that a rank has got by localize() have residuals there, which the next steps add: also if a restore comes first.
+TEST(GradientResiduals, ResidualsOfRowsThatArrivedAreSaved) {
+  TemporaryFolder const folder;
+  Workload const work{.idle_share = 0, .gradient_compression = {.codec = RowCodec::kInt4}};
+  Sums sums;
+  for (int s = 0; s < 10; ++s) {
+    for (int q = 0; q < 2; ++q) add(sums, parts_of(work, s, q));
+  }
+  for (bool const restores : {false, true}) {
+    run_ranks(Group::threads(2), [&](Group mine) {
+      Store store(mine, {.threads = 1});
+      store.add_table(table(work.gradient_compression));
+      if (restores) store.restore(folder.path());
+      auto stream = store.make_stream();
+      int const rank = static_cast<int>(number(store.rank()));
+      if (!restores) {
+        for (int s = 0; s < 10; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
+        std::vector<Key> keys;  // all rows, to rank 0
+        for (std::uint64_t k = 0; k < work.keys && rank == 0; ++k) keys.push_back(Key{k * 0x9E3779B97F4A7C15U});
+        store.localize(stream, TableId{0}, View<Key const>(keys));
+        store.save(folder.path(), {});
+      }
+      std::size_t const before = wrong_numbers(store, sums);
+      // No batch uses the rows: first only what rank 0 has sent early is added, then what rank 1 flushes.
+      for (int s = 0; s < 2; ++s) EXPECT_FALSE(step(store, work, 10 + s, {{}}, false));
+      EXPECT_LT(wrong_numbers(store, sums), before);
+      if (rank == 1) store.flush_residuals();
+      for (int s = 0; s < 2; ++s) EXPECT_FALSE(step(store, work, 12 + s, {{}}, false));
+      EXPECT_EQ(wrong_numbers(store, sums), 0U) << (restores ? "after a restore" : "before one");
+    });
+  }
+}
+
 TEST(GradientResiduals, ErasedAndExpiredRowsStayRemoved) {
   RowCompression const gradient_compression{
       .codec = RowCodec::kInt4, .filter = {.age_max = 4, .density = 0.1F}, .capacity_rows = 8};

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "cache/placement/policy.hpp"
 #include "kernels/base/check.hpp"
 #include "trainer/base/random.hpp"
 #include "trainer/placement/trace_reader.hpp"
@@ -22,6 +23,7 @@ class ZipfBatches : public ReplayBatches {
   }
   int default_ranks() const override { return 4; }
   std::int64_t default_lookahead() const override { return 10; }
+  std::int64_t window() const override { return cache::kPolicyWindow; }
   std::int64_t default_staleness() const override { return 0; }
   double samples(int ranks) const override {
     return static_cast<double>(first_batch() + static_cast<std::size_t>(ranks - 1) * o_.batch);
@@ -63,6 +65,7 @@ class TracedBatches : public ReplayBatches {
   }
   int default_ranks() const override { return recorded(); }
   std::int64_t default_lookahead() const override { return trace_.description.lookahead; }
+  std::int64_t window() const override { return trace_.description.window; }
   std::int64_t default_staleness() const override { return trace_.description.staleness; }
   std::int64_t steps(int ranks) const override {
     GPUPS_REQUIRE(

@@ -25,6 +25,8 @@ class ReplayBatches {
   virtual std::vector<BatchTable> tables() const = 0;
   virtual int default_ranks() const = 0;
   virtual std::int64_t default_lookahead() const = 0;
+  // Returns the number of steps whose uses the policy sees.
+  virtual std::int64_t window() const = 0;
   virtual std::int64_t default_staleness() const = 0;
   // Returns the number of steps that these ranks can be replayed for. Throws Error if there are no batches for them.
   virtual std::int64_t steps(int /*ranks*/) const { return std::numeric_limits<std::int64_t>::max(); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/placement/policy.hpp"
 #include "gpups/table.hpp"
 
 namespace gpups::tools {
@@ -29,7 +30,7 @@ struct ReplayCommand {
   std::int64_t shift_every = 0;
   // The model of a step's time.
   int ranks_of_node = 8;
-  std::int64_t between_nodes = 4;
+  std::int64_t between_nodes = cache::kBetweenHosts;
   double node_gb_per_s = 200, network_gb_per_s = 25, message_us = 3;
 };
 

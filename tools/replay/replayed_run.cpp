@@ -74,6 +74,7 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
                                                 .ranks_of_node = o.ranks_of_node,
                                                 .between_nodes = ranks > o.ranks_of_node ? o.between_nodes : 1,
                                                 .lookahead = plans ? lookahead : kLeastLookahead,
+                                                .window = o.lookahead ? cache::kPolicyWindow : batches.window(),
                                                 .staleness = o.staleness.value_or(batches.default_staleness())};
   for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
   cache::PlacementReplay replay(options);

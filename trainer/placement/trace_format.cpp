@@ -67,9 +67,9 @@ std::string TraceDescription::to_json() const {
                    {"refreshes", described(tables[t].refresh_compression)},
                    {"moves", bool{moves[t]}}});
   }
-  return nlohmann::json{{"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},
-                        {"staleness", staleness}, {"batch_size", batch_size}, {"home_hash", home_hash()},
-                        {"tables", all}}
+  return nlohmann::json{
+      {"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},   {"window", window},
+      {"staleness", staleness}, {"batch_size", batch_size}, {"home_hash", home_hash()}, {"tables", all}}
       .dump();
 }
 
@@ -81,6 +81,7 @@ TraceDescription TraceDescription::from_json(std::string const& text) {
     TraceDescription trace{.ranks = json.at("ranks"),
                            .first_step = json.at("first_step"),
                            .lookahead = json.at("lookahead"),
+                           .window = json.value("window", std::int64_t{16}),
                            .staleness = json.at("staleness"),
                            .batch_size = json.at("batch_size")};
     for (auto const& table : json.at("tables")) {

@@ -51,6 +51,7 @@ struct TraceDescription {
   int ranks = 0;
   std::int64_t first_step = 0;
   std::int64_t lookahead = 0;
+  std::int64_t window = 16;  // StoreOptions::placement_window
   std::int64_t staleness = 0;
   std::int64_t batch_size = 0;         // samples of all ranks in a step
   std::vector<TableOptions> tables{};  // name, dim, value_type, optimizer.kind and compression

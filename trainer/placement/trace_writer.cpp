@@ -15,6 +15,7 @@ TraceDescription describe_trace(Store const& store, std::size_t tables, Config c
   TraceDescription description{.ranks = store.ranks(),
                                .first_step = number(store.clock()),
                                .lookahead = lookahead_steps(config, store.ranks()),
+                               .window = store.options().placement_window,
                                .staleness = store.options().staleness,
                                .batch_size = config.train.batch_size};
   for (std::uint32_t t = 0; t < tables; ++t) {

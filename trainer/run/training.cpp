@@ -258,7 +258,7 @@ void Training::say_if_late(RowReport const& rows) {
   if (rows.late_batches == 0 || !compresses_rows(config_)) return;
   progress_.print(fmt::format(
       "{} announced too late for the placement policy (another run may have other owners, and with lossy compression "
-      "other bits): set train.lookahead to 20 or more, or placement.policy to \"static\"",
+      "other bits): set train.lookahead to 3 or more, or placement.policy to \"static\"",
       with_count(rows.late_batches, "batch was", "batches were")));
 }
 

@@ -17,19 +17,35 @@
 namespace gpups::cache {
 namespace {
 
-// Returns the selected rows of a chunk, in ascending order of their keys.
-template <class Selects>
-ResidualChunk select_rows(ResidualChunk const& chunk, std::size_t dim, Selects const& selects) {
-  ResidualChunk selected{.table = chunk.table, .waits = chunk.waits, .keys = {}, .marks = {}, .sums = {}};
-  for (std::size_t const i : order_by_value(View<Key const>(chunk.keys))) {
-    if (!selects(chunk.keys[i])) continue;
-    selected.keys.push_back(chunk.keys[i]);
-    auto const marks = chunk.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
-    selected.marks.insert(selected.marks.end(), marks, marks + kernels::kResidualMarks);
-    auto const sums = chunk.sums.begin() + static_cast<std::ptrdiff_t>(i * dim);
-    selected.sums.insert(selected.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
+// Adds the sums of a row of a table to those that wait. Throws Error if a sum exceeds 2^62 units.
+void add_row(TableOptions const& table, Key key, std::span<std::int64_t const> sums,
+             std::map<Key, std::vector<std::int64_t>>& all) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  auto& row = all[key];
+  row.resize(sums.size());
+  for (std::size_t j = 0; j < sums.size(); ++j) {
+    bool const overflows = __builtin_add_overflow(row[j], sums[j], &row[j]);
+    GPUPS_REQUIRE(
+        !overflows && row[j] <= kMost && row[j] >= -kMost,
+        "the residuals of key {} in table '{}' are too large to be added up (a wrong gradient would be sent): "
+        "restore a checkpoint into tables with a lower learning rate, or start again with a larger grid_log2",
+        number(key), table.name);
   }
-  return selected;
+}
+
+// Returns the rows with these keys.
+ResidualChunk chunk_of(TableId table, std::map<Key, std::vector<std::int64_t>> const& all,
+                       std::vector<Key> const& keys) {
+  ResidualChunk chunk{.table = table, .kind = ResidualChunk::Kind::kWaits, .keys = keys, .marks = {}, .sums = {}};
+  chunk.marks.resize(keys.size() * kernels::kResidualMarks);
+  for (Key const key : keys) chunk.sums.insert(chunk.sums.end(), all.at(key).begin(), all.at(key).end());
+  return chunk;
+}
+
+std::vector<Key> keys_in(std::map<Key, std::vector<std::int64_t>> const& all) {
+  std::vector<Key> keys;
+  for (auto const& [key, sums] : all) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace
@@ -64,20 +80,18 @@ void ResidualExchange::wait_encode() {
   encoded_ = residuals_.wait_take_flushed(
       stream, state_.round.clock(),
       [this](TableId table, std::vector<Key> const& keys) { return wait_ranks_for(table, keys); });
-  for (auto const& chunk : waiting_) {
-    auto const& options = state_.table(chunk.table).options();
-    auto const ranks = wait_ranks_for(chunk.table, chunk.keys);
-    std::map<Rank, std::set<Key>> by_rank;
-    for (std::size_t i = 0; i < ranks.size(); ++i) by_rank[ranks[i]].insert(chunk.keys[i]);
-    for (auto const& [to, keys] : by_rank) {
-      auto const rows = select_rows(chunk, options.dim, [&of_rank = keys](Key key) { return of_rank.contains(key); });
-      auto const sums = padded_sums(stream, rows, options.dim);
+  for (auto const& [table, all] : waiting_) {
+    auto const& options = state_.table(table).options();
+    auto const keys = keys_in(all);
+    auto const ranks = wait_ranks_for(table, keys);
+    std::map<Rank, std::vector<Key>> by_rank;
+    for (std::size_t i = 0; i < ranks.size(); ++i) by_rank[ranks[i]].push_back(keys[i]);
+    for (auto const& [to, some] : by_rank) {
+      auto const sums = padded_sums(stream, chunk_of(table, all, some), options.dim);
       auto bytes = RowCoder(options, options.gradient_compression, true).wait_encode(stream, sums, 0);
-      encoded_.push_back({chunk.table,
-                          {.to = to,
-                           .exact = true,
-                           .keys = rows.keys,
-                           .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))}});
+      encoded_.push_back(
+          {table,
+           {.to = to, .exact = true, .keys = some, .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))}});
     }
   }
 }
@@ -172,7 +186,6 @@ std::optional<RowSums> ResidualExchange::wait_decode(Rank from, TableId table, R
   auto const ranks = wait_ranks_for(table, rows.keys);
   std::vector<Key> own;
   std::vector<std::uint32_t> positions;
-  ResidualChunk others{.table = table, .waits = true, .keys = {}, .marks = {}, .sums = {}};
   std::vector<std::int64_t> sums;  // with padding
   for (std::size_t i = 0; i < n; ++i) {
     bool const at_home = home_of(rows.keys[i]) == state_.me;
@@ -184,12 +197,9 @@ std::optional<RowSums> ResidualExchange::wait_decode(Rank from, TableId table, R
       continue;
     }
     if (sums.empty()) sums = to_host(stream, room.sums.view().flat());
-    auto const row = sums.begin() + static_cast<std::ptrdiff_t>(i * room.sums.view().stride());
-    others.keys.push_back(rows.keys[i]);
-    others.marks.resize(others.marks.size() + kernels::kResidualMarks);
-    others.sums.insert(others.sums.end(), row, row + static_cast<std::ptrdiff_t>(options.dim));
+    std::span<std::int64_t const> const row(sums.data() + i * room.sums.view().stride(), options.dim);
+    add_row(options, rows.keys[i], row, relayed_[table]);
   }
-  if (!others.keys.empty()) relayed_.push_back(std::move(others));
   if (own.empty()) return std::nullopt;
   auto listed = wait_resolved(to_device(stream, own), table, room);
   if (own.size() == n) return listed;
@@ -273,8 +283,9 @@ void ResidualExchange::end_apply(bool rejected) {
 
 std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
   auto keys = residuals_.wait_keys(state_.stream, table);
-  for (auto const& chunk : waiting_) {
-    if (chunk.table == table) keys.insert(keys.end(), chunk.keys.begin(), chunk.keys.end());
+  auto const waiting = waiting_.find(table);
+  if (waiting != waiting_.end()) {
+    for (Key const key : keys_in(waiting->second)) keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -283,13 +294,9 @@ std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
 
 void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
   residuals_.wait_drop(state_.stream, table, keys);
-  auto const dropped = to_host(state_.stream, keys);
-  std::set<Key> const all(dropped.begin(), dropped.end());
-  for (auto& chunk : waiting_) {
-    if (chunk.table != table) continue;
-    chunk = select_rows(chunk, state_.table(table).dim(), [&](Key key) { return !all.contains(key); });
-  }
-  std::erase_if(waiting_, [](auto const& chunk) { return chunk.keys.empty(); });
+  auto const waiting = waiting_.find(table);
+  if (waiting == waiting_.end()) return;
+  for (Key const key : to_host(state_.stream, keys)) waiting->second.erase(key);
 }
 
 // -- checkpoints --
@@ -300,7 +307,9 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   file.samples = samples_;
   file.resends_all_values = resends_all_values_;
   file.chunks = residuals_.wait_save(state_.stream);
-  file.chunks.insert(file.chunks.end(), waiting_.begin(), waiting_.end());
+  for (auto const& [table, all] : waiting_) {
+    if (!all.empty()) file.chunks.push_back(chunk_of(table, all, keys_in(all)));
+  }
 }
 
 void ResidualExchange::wait_load(ResidualFile const& file) {
@@ -309,15 +318,17 @@ void ResidualExchange::wait_load(ResidualFile const& file) {
   if (same_ranks && file.writer == state_.me) resends_all_values_ = file.resends_all_values;
   for (auto const& chunk : file.chunks) {
     auto const& options = state_.table(chunk.table).options();
-    if (same_ranks && options.gradient_compression.enabled() && !chunk.waits) {
+    if (same_ranks && options.gradient_compression.enabled() && chunk.kind != ResidualChunk::Kind::kWaits) {
       if (file.writer == state_.me) of(chunk.table).wait_load(state_.stream, chunk);
       continue;
     }
     restored_tables_.insert(chunk.table);
     state_.has_restored = true;
-    auto own = select_rows(chunk, options.dim, [this](Key key) { return home_of(key) == state_.me; });
-    own.waits = true;
-    if (!own.keys.empty()) waiting_.push_back(std::move(own));
+    std::span<std::int64_t const> const sums(chunk.sums);
+    for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
+      if (home_of(chunk.keys[i]) != state_.me) continue;
+      add_row(options, chunk.keys[i], sums.subspan(i * options.dim, options.dim), waiting_[chunk.table]);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -112,8 +113,9 @@ class ResidualExchange {
   std::vector<ReceivedFlush> flushed_;                  // flushed residuals of this step, from other ranks
   // Residuals of rows of this home, from other ranks or of a checkpoint. The next applied step sends them to the owners
   // exactly, or adds them if this rank is the owner.
-  std::vector<ResidualChunk> waiting_;
-  std::vector<ResidualChunk> relayed_;  // those that this step has received, for the next one
+  using SumsByKey = std::map<Key, std::vector<std::int64_t>>;
+  std::map<TableId, SumsByKey> waiting_;
+  std::map<TableId, SumsByKey> relayed_;  // those that this step has received, for the next one
   std::set<TableId> restored_tables_;
   std::size_t samples_ = 0;  // over all ranks, in the last step with samples
   bool resends_all_values_ = false;

@@ -187,7 +187,7 @@ void LeasedBatches::wait_save(ResidualFile& file) {
   for (std::uint32_t t = 0; t < sums_.size(); ++t) {
     auto chunk = sums_[t].wait_save(state_.stream);
     chunk.table = TableId{t};
-    chunk.waits = true;
+    chunk.kind = ResidualChunk::Kind::kWaits;
     if (!chunk.keys.empty()) file.chunks.push_back(std::move(chunk));
   }
 }
