@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cache/files/manifest.hpp"
+#include "cache/placement/policy.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/half.hpp"
 #include "kernels/rows/number_type.hpp"
@@ -103,9 +104,9 @@ void check_store(StoreOptions const& options) {
                 "StoreOptions::placement has the number {} (there is no such policy): use an enumerator of "
                 "PlacementPolicy",
                 static_cast<int>(options.placement));
-  GPUPS_REQUIRE(options.placement_window >= 1 && options.placement_window <= kernels::kPolicyWindow,
+  GPUPS_REQUIRE(options.placement_window >= 1 && options.placement_window <= cache::kPolicyWindow,
                 "StoreOptions::placement_window is {} (it is a number of steps): give 1 to {}",
-                options.placement_window, kernels::kPolicyWindow);
+                options.placement_window, cache::kPolicyWindow);
   GPUPS_REQUIRE(
       options.placement_bytes_min >= -1,
       "StoreOptions::placement_bytes_min is {} (it is a number of bytes, or -1 for the usual one): give -1 or "

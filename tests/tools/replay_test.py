@@ -22,6 +22,7 @@ lookahead = 24
 prefetch_thread = false
 [placement]
 policy = "adaptive"
+bytes_min = 0
 [run]
 device = "host"
 threads = 1

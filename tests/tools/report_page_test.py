@@ -26,6 +26,7 @@ epochs = 3
 batch_size = 32
 [placement]
 policy = "adaptive"
+bytes_min = 0
 [run]
 device = "host"
 threads = 1
