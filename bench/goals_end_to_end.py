@@ -14,16 +14,16 @@ STEPS_PLAIN, STEPS_CODED = 100, 500  # about ten seconds each
 BYTES_PER_S = 125e6  # of the link, for all ranks together
 
 
-def across(bench, link_name, run, settings):
-    """Trains with RANKS processes across a link, and returns the summary."""
+def across(bench, link_name, run, settings, config=CONFIG, ranks=RANKS):
+    """Trains with processes across a link, and returns the summary."""
     if missing := links.missing():
         raise CannotMeasure(f"missing: {', '.join(missing)}")
     link = next(link for link in links.LINKS if link.name == link_name)
     folder = bench.fresh_folder(run)
-    command = [bench.program("gpu_train"), "train", CONFIG, "--run", folder, *overrides(settings)]
-    note(bench, f"mpirun -n {RANKS}", command)
+    command = [bench.program("gpu_train"), "train", config, "--run", folder, *overrides(settings)]
+    note(bench, f"mpirun -n {ranks}", command)
     with bench.on_cores(), links.inside(link) as how:
-        wait_well(mpirun.job(command, RANKS, cwd=ROOT, **how))
+        wait_well(mpirun.job(command, ranks, cwd=ROOT, **how))
     return summary(folder)
 
 
