@@ -49,6 +49,17 @@ TEST_F(MovingGraphs, StalenessSendsLessAndLearns) {
   EXPECT_EQ(stale.at("remote_home_keys"), sync.at("remote_home_keys")) << "the batches are the same";
 }
 
+// By default rows move between hosts only.
+TEST_F(MovingGraphs, DefaultPolicyDependsOnHosts) {
+  auto const alone = result(run("alone", {"run.ranks=1"}));
+  auto const one_host = run("one", {"run.ranks=4"}),
+             two_hosts = run("two", {"run.ranks=4", "placement.ranks_per_host=2"});
+  EXPECT_EQ(one_host.at("moved_rows"), 0);
+  EXPECT_GT(two_hosts.at("moved_rows"), 0);
+  EXPECT_EQ(result(one_host), alone);
+  EXPECT_EQ(result(two_hosts), alone);
+}
+
 // All batches are announced in time, so lossy results depend on the policy alone.
 TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsInEachRun) {
   for (std::string const compression :
