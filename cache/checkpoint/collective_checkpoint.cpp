@@ -289,6 +289,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
       for (auto const& file : manifest.residuals) {
         engine.executor().wait_load_residuals(read_residuals(folder / manifest.folder / file.name, dims));
       }
+      engine.executor().announce_first();
     });
     return std::string();
   });

@@ -79,7 +79,7 @@ ResidualChunk::Kind kind_of(ChunkHead const& head, std::string const& path, Resi
   using Kind = ResidualChunk::Kind;
   if ((head.of & kHasKind) == 0) return head.rank(path, file.writers) == file.writer ? Kind::kWaits : Kind::kResidual;
   std::uint32_t const kind = head.of ^ kHasKind;
-  GPUPS_REQUIRE(kind <= static_cast<std::uint32_t>(Kind::kWaits),
+  GPUPS_REQUIRE(kind <= static_cast<std::uint32_t>(Kind::kOwned),
                 "'{}' has residuals of the kind {} (this program does not know it): use the version that wrote it",
                 path, kind);
   return static_cast<Kind>(kind);

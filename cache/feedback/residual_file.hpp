@@ -26,6 +26,7 @@ struct ResidualChunk {
     kResidual,
     kEarly,  // the next step sends them
     kWaits,  // the next step sends them, from the home of the rows
+    kOwned,  // the next step adds them: the writer has become the owner of the rows
   };
   TableId table{};
   Kind kind = Kind::kResidual;

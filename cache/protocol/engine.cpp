@@ -49,7 +49,7 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       rejection_ = all.rejection;
     }
     requests_.serve_early();
-    ++steps_;
+    if (round_.is_of_step()) ++steps_;
     // The thread that trains goes on, and another one plans. Batches that are announced later see the plan.
     if (executor_.has_unplanned_step()) post([this] { executor_.wait_plan(); });
     complete_ = number(step) + 1;

@@ -75,6 +75,7 @@ void RoundExecutor::end_step(BatchPtr const& batch, std::uint32_t signal) {
 
 void RoundExecutor::begin_round() {
   if (ended_.empty() || state_.round.phase() != Round::Phase::kTraining) return;
+  if (state_.round.announces_next()) return state_.round.begin_announcing();  // complete() begins the step's
   // The batch was pushed without wait_ready(), and owners are still sending its rows: the round must wait for these.
   auto const place = state_.batches.find(state_.round.clock());
   if (place != state_.batches.end() && place->second.fetches > 0) return;
@@ -128,7 +129,7 @@ void RoundExecutor::send_gradient_phase() {
   StepReport const report = state_.round.own();
   std::map<Rank, std::vector<GradientBytes>> gradients;
   std::map<Rank, std::vector<std::function<void()>>> all_sends;
-  if (report.rejection.empty()) {
+  if (report.rejection.empty() && state_.round.is_of_step()) {
     for (Rank const owner : state_.others()) gradients[owner] = gradients_.wait_send(owner, all_sends[owner]);
     residuals_.wait_encode();
   }
@@ -167,6 +168,9 @@ void RoundExecutor::send_gradient_phase() {
 void RoundExecutor::receive_gradient_phase(Rank from, GradientPhase const& message) {
   gradients_.check(from, message.gradients);
   residuals_.check(from, message.flushed);
+  if (!state_.round.is_of_step() && !message.flushed.empty()) {
+    state_.throw_peer_error(from, "sent residuals before its first step");
+  }
   // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and intents, forwards and routes.
   auto const taken = countdown_callback(gradients_.transfers(from, message.gradients) + 2 * message.flushed.size() + 3,
                                         [this, from] { state_.round.on_data_received(from); });
@@ -190,19 +194,19 @@ void RoundExecutor::apply() {
   Clock const step = state_.round.applied();
   GPUPS_ASSERT(state_.round.phase() == Round::Phase::kRefreshPhase && step == state_.round.clock());
   std::size_t const samples = state_.round.all().samples;
-  bool const rejected = !state_.round.all().rejection.empty();
+  bool const rejected = !state_.round.all().rejection.empty(), updates = state_.round.is_of_step() && !rejected;
   announced_.require_keys(step);
   kernels::HostReads arrived(state_.stream);
   auto* const routed = batch_to_route(step + 1);
   if (routed != nullptr) router_.begin(*routed, arrived);
   if (state_.placement.any_moved) planner_.list_keys(step + 2, arrived);
-  if (!rejected) gradients_.find(arrived);
+  if (updates) gradients_.find(arrived);
   finder_.wait_find(step, arrived);
-  if (!rejected) gradients_.check_found();
-  residuals_.wait_begin_apply(rejected);
+  if (updates) gradients_.check_found();
+  if (state_.round.is_of_step()) residuals_.wait_begin_apply(rejected);
   std::deque<FlushedSums> flushed;
   std::vector<TableShard::TableStep> tables;
-  for (std::uint32_t t = 0; !rejected && t < state_.tables.size(); ++t) {
+  for (std::uint32_t t = 0; updates && t < state_.tables.size(); ++t) {
     auto& table = tables.emplace_back(TableShard::TableStep{&state_.table(TableId{t}), {}, samples});
     gradients_.wait_append(TableId{t}, table.lists);
     leased_.append_owned(step, TableId{t}, table.lists);
@@ -227,7 +231,7 @@ void RoundExecutor::apply() {
   finder_.check_found();
   TableShard::check_applied(state_.stream, tables, bad_rows);
   gradients_.end_step();
-  residuals_.end_apply(rejected);
+  if (state_.round.is_of_step()) residuals_.end_apply(rejected);
   announced_.end_step(step);
   late_fetches_.wait_continue();
 }

@@ -35,6 +35,9 @@ class RoundExecutor {
   // Sets when rows move, and by how many steps reads may be behind. Call it before the first batch, when all tables are
   // there.
   void set_policy(PlacementRules const& rules, std::int64_t staleness);
+  // Makes a restored run plan its second step as a run that was not interrupted: a round that only announces batches
+  // precedes the first step. Does nothing if rows do not move. Call it before the first batch, on all ranks.
+  void announce_first();
   // Between which ranks keys are plain. Set what this rank sends before the first batch, and what another rank sends
   // before its messages are handled.
   PlainKeys& plain_keys() { return state_.plain_keys; }

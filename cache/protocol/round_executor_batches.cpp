@@ -29,6 +29,13 @@ void RoundExecutor::set_policy(PlacementRules const& rules, std::int64_t stalene
   state_.placement.any_moved = true;
 }
 
+// With staleness, gradients that have waited are added in the first step, so the bits differ anyway.
+void RoundExecutor::announce_first() {
+  if (!state_.rows_move() || state_.staleness > 0 || state_.round.clock() == Clock{0}) return;
+  state_.round.announce_first();
+  first_ = state_.round.clock() - 1;
+}
+
 void RoundExecutor::announce(BatchPtr const& whole) {
   if (state_.staleness == 0) return announce_rows(whole, 0);
   std::int64_t unannounced = 0;

@@ -61,6 +61,32 @@ TEST(Round, AppliesAfterMessagesOfAllRanks) {
   EXPECT_EQ(round.all().samples, 7U);
 }
 
+TEST(Round, AnnouncesBeforeTheFirstStepOfARestoredRun) {
+  Round round(Rank{0}, 2, Clock{5});
+  round.announce_first();
+  EXPECT_EQ(round.clock(), Clock{5});  // between steps
+  EXPECT_EQ(round.next_in(), Clock{4});
+  EXPECT_EQ(round.complete_before(), Clock{5});
+  EXPECT_THROW(round.on_message(Rank{1}, gradients(5)), PeerError);
+  round.on_message(Rank{1}, gradients(4));  // the other has begun
+  round.begin_announcing();
+  EXPECT_EQ(run(round), (actions<SendGradients, ReceiveGradients, Apply, SendRefreshes>()));
+  EXPECT_FALSE(round.is_of_step());
+  EXPECT_EQ(round.clock(), Clock{4});
+  EXPECT_EQ(round.complete_before(), Clock{5});
+  round.on_message(Rank{1}, values(4));
+  EXPECT_EQ(run(round), (actions<ReceiveRefreshes, Complete>()));
+  EXPECT_EQ(round.clock(), Clock{5});
+  EXPECT_EQ(round.applied(), Clock{4});
+  round.end_step({});
+  EXPECT_TRUE(round.is_of_step());
+  EXPECT_FALSE(round.announces_next());
+  round.on_message(Rank{1}, gradients(5));
+  round.on_message(Rank{1}, values(5));
+  run(round);
+  EXPECT_EQ(round.clock(), Clock{6});
+}
+
 TEST(Round, WaitsForDataInFlight) {
   Round round(Rank{0}, 2, Clock{0});
   round.end_step({});

@@ -105,7 +105,7 @@ bool LateFetches::try_read(Clock clock) {
   auto const place = state_.batches.find(clock);
   if (place == state_.batches.end()) return true;
   auto& pending = place->second;
-  if (unplanned_.contains(clock) || (state_.rows_move() && state_.round.clock() < clock)) return false;
+  if (unplanned_.contains(clock) || (state_.rows_move() && state_.round.complete_before() < clock)) return false;
   if (std::any_of(fetches_.begin(), fetches_.end(),
                   [=](auto const& fetch) { return fetch.second.clock == clock && !fetch.second.routed; })) {
     return true;
@@ -193,7 +193,7 @@ void LateFetches::answer_in_time(LateRequest const& request) {
   run_or_keep([this, request] {
     auto const& [of, home, id, routes] = request;
     auto const& [reader, step] = of;
-    if (state_.rows_move() ? state_.round.clock() < step : state_.round.applied() < step - 1) return false;
+    if (state_.rows_move() ? state_.round.complete_before() < step : state_.round.applied() < step - 1) return false;
     GPUPS_ASSERT(state_.reader_batches.at(of).homes.at(home).keys_received);
     auto const parts = finder_.wait_find_late(of, home);
     values_.wait_send_late(of, parts, {.clock = step, .id = id, .routes = routes.header()});

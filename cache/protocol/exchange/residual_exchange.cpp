@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "cache/wire/key_coding.hpp"
@@ -12,6 +13,7 @@
 #include "comm/base/serialization.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/hash.hpp"
+#include "kernels/codec/accumulate_residual.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -39,6 +41,28 @@ ResidualChunk chunk_of(TableId table, std::map<Key, std::vector<std::int64_t>> c
   chunk.marks.resize(keys.size() * kernels::kResidualMarks);
   for (Key const key : keys) chunk.sums.insert(chunk.sums.end(), all.at(key).begin(), all.at(key).end());
   return chunk;
+}
+
+// Moves the rows with these keys from a chunk to a chunk of the kind kOwned.
+ResidualChunk take_owned(ResidualChunk& from, std::size_t dim, std::set<Key> const& keys) {
+  ResidualChunk owned{.table = from.table,
+                      .kind = ResidualChunk::Kind::kOwned,
+                      .threshold = from.threshold,
+                      .keys = {},
+                      .marks = {},
+                      .sums = {}};
+  auto others = owned;
+  others.kind = from.kind;
+  for (std::size_t i = 0; i < from.keys.size(); ++i) {
+    auto& to = keys.contains(from.keys[i]) ? owned : others;
+    auto const marks = from.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
+    auto const sums = from.sums.begin() + static_cast<std::ptrdiff_t>(i * dim);
+    to.keys.push_back(from.keys[i]);
+    to.marks.insert(to.marks.end(), marks, marks + kernels::kResidualMarks);
+    to.sums.insert(to.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
+  }
+  from = std::move(others);
+  return owned;
 }
 
 std::vector<Key> keys_in(std::map<Key, std::vector<std::int64_t>> const& all) {
@@ -231,6 +255,9 @@ Array<Key> ResidualExchange::wait_arrived(TableId table) const {
       keys.insert(keys.end(), of_part.begin(), of_part.end());
     }
   }
+  if (auto const owned = restored_owned_.find(table); owned != restored_owned_.end()) {
+    keys.insert(keys.end(), owned->second.begin(), owned->second.end());
+  }
   return to_device(stream, keys);
 }
 
@@ -272,6 +299,7 @@ void ResidualExchange::wait_append(TableId table, std::vector<RowSums>& lists, s
 void ResidualExchange::end_apply(bool rejected) {
   flushed_.clear();
   encoded_.clear();
+  restored_owned_.clear();
   if (rejected) return;
   waiting_ = std::exchange(relayed_, {});
   restored_tables_.clear();
@@ -305,7 +333,14 @@ void ResidualExchange::wait_save(ResidualFile& file) const {
   file.writers = static_cast<std::uint32_t>(state_.ranks);
   file.samples = samples_;
   file.resends_all_values = resends_all_values_;
-  file.chunks = residuals_.wait_save(state_.stream);
+  for (auto& chunk : residuals_.wait_save(state_.stream)) {
+    auto const arrived = to_host(state_.stream, wait_arrived(chunk.table).view());
+    bool const is_sent = chunk.kind == ResidualChunk::Kind::kEarly || arrived.empty();
+    auto owned = is_sent ? ResidualChunk()
+                         : take_owned(chunk, state_.table(chunk.table).dim(), {arrived.begin(), arrived.end()});
+    file.chunks.push_back(std::move(chunk));
+    if (!owned.keys.empty()) file.chunks.push_back(std::move(owned));
+  }
   for (auto const& [table, all] : waiting_) {
     if (!all.empty()) file.chunks.push_back(chunk_of(table, all, keys_in(all)));
   }
@@ -318,7 +353,9 @@ void ResidualExchange::wait_load(ResidualFile const& file) {
   for (auto const& chunk : file.chunks) {
     auto const& options = state_.table(chunk.table).options();
     if (same_ranks && options.gradient_compression.enabled() && chunk.kind != ResidualChunk::Kind::kWaits) {
-      if (file.writer == state_.me) of(chunk.table).wait_load(state_.stream, chunk);
+      if (file.writer != state_.me) continue;
+      of(chunk.table).wait_load(state_.stream, chunk);
+      if (chunk.kind == ResidualChunk::Kind::kOwned) restored_owned_[chunk.table] = chunk.keys;
       continue;
     }
     restored_tables_.insert(chunk.table);

@@ -77,7 +77,10 @@ class ResidualExchange {
   // Makes the next applied step send the residuals of rows to their homes, since this rank owns the rows now, or has
   // owned them. Call it between steps.
   void send_early(TableId table, std::span<Key const> keys) {
-    if (residuals_.has(table)) of(table).send_early(keys);
+    if (!residuals_.has(table)) return;
+    of(table).send_early(keys);
+    // Other ranks may own these now.
+    if (auto const owned = restored_owned_.extract(table); !owned.empty()) of(table).send_early(owned.mapped());
   }
   // Returns true if a rank may have residuals of the table that were restored, and that no step has added. Equal on all
   // ranks.
@@ -117,6 +120,8 @@ class ResidualExchange {
   std::map<TableId, SumsByKey> waiting_;
   std::map<TableId, SumsByKey> relayed_;  // those that this step has received, for the next one
   std::set<TableId> restored_tables_;
+  // Rows of a checkpoint that had moved to this rank before the first step.
+  std::map<TableId, std::vector<Key>> restored_owned_;
   std::size_t samples_ = 0;  // over all ranks, in the last step with samples
   bool resends_all_values_ = false;
 };

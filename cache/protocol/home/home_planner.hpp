@@ -51,7 +51,8 @@ class HomePlanner {
   std::optional<Clock> expected() const { return expected_; }
   // Returns true if the step is planned: then late fetches for it can be planned, too.
   bool is_planned(Clock clock) const {
-    return clock <= std::max(planned_, state_.round.clock() + 1) && !(expected_ && clock >= *expected_);
+    Clock const known = state_.round.announces_next() ? state_.round.clock() : state_.round.clock() + 1;
+    return clock <= std::max(planned_, known) && !(expected_ && clock >= *expected_);
   }
 
   // The rows of a late fetch, which do not move.

@@ -27,7 +27,26 @@ void Round::add(StepReport const& report) {
   if (all_.rejection.empty()) all_.rejection = report.rejection;
 }
 
+void Round::announce_first() {
+  GPUPS_ASSERT(phase_ == Phase::kTraining && applied_ == clock_ - 1);
+  announces_next_ = true;
+}
+
+void Round::begin_announcing() {
+  GPUPS_ASSERT(announces_next_);
+  announces_next_ = is_of_step_ = false;
+  clock_ = clock_ - 1;
+  applied_ = applied_ - 1;
+  begin_round({});
+}
+
 void Round::end_step(StepReport const& own) {
+  GPUPS_ASSERT(!announces_next_);
+  is_of_step_ = true;
+  begin_round(own);
+}
+
+void Round::begin_round(StepReport const& own) {
   GPUPS_ASSERT(phase_ == Phase::kTraining);
   own_ = own;
   all_ = {};
@@ -49,7 +68,7 @@ void Round::check(Rank from, Phase of, Clock clock, bool fits) const {
 
 void Round::on_message(Rank from, GradientPhase const& message) {
   auto& place = peers_[number(from)].in;
-  Clock const expected = phase_ == Phase::kRefreshPhase ? clock_ + 1 : clock_;
+  Clock const expected = phase_ == Phase::kRefreshPhase ? clock_ + 1 : announces_next_ ? clock_ - 1 : clock_;
   check(from, Phase::kGradientPhase, message.clock, message.clock == expected && place == nullptr);
   place = std::make_unique<GradientPhase>(message);
 }
@@ -106,7 +125,7 @@ std::optional<Round::Action> Round::next() {
 
 Clock Round::next_in() const {
   bool const has_sent_gradients = phase_ == Phase::kRefreshPhase || (phase_ == Phase::kGradientPhase && sent_);
-  return has_sent_gradients ? clock_ + 1 : clock_;
+  return has_sent_gradients ? clock_ + 1 : announces_next_ ? clock_ - 1 : clock_;
 }
 
 std::vector<Rank> Round::pending_peers() const {

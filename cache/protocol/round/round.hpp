@@ -6,6 +6,8 @@
 // applies them and sends to every rank the new values that the receiver reads next (refresh phase). When it has the
 // values of all ranks, step t is complete. A rank can be one phase ahead of another rank, but not two. So a message of
 // the next phase is kept, and any other unexpected message is an error.
+//
+// A restored run may begin with a round that belongs to no step: it announces batches and changes no row.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +62,17 @@ class Round {
 
   // Starts the round of step clock(). own: the report of this rank. REQUIRES: no round is in progress.
   void end_step(StepReport const& own);
+  // Makes the first round one that only announces batches; its clock is that of the step before. Call it before the
+  // first round, on all ranks. begin_announcing() starts it, and end_step() must wait until it is complete.
+  void announce_first();
+  void begin_announcing();
+  // Returns true if begin_announcing() must come before end_step().
+  bool announces_next() const { return announces_next_; }
+  // Returns false if the round in progress, or else the last one, only announces batches.
+  bool is_of_step() const { return is_of_step_; }
+  // Returns the step before which all steps are complete on this rank.
+  Clock complete_before() const { return clock_ + (is_of_step_ || phase_ == Phase::kTraining ? 0 : 1); }
+
   // Take a message. Throw PeerError if it is not of the expected step and phase.
   void on_message(Rank from, GradientPhase const& message);
   void on_message(Rank from, RefreshPhase const& message);
@@ -90,6 +103,7 @@ class Round {
 
  private:
   void begin(Phase phase);
+  void begin_round(StepReport const& own);
   void check(Rank from, Phase of, Clock clock, bool fits) const;
   bool has_arrived(Peer const& peer) const;
   bool all_taken() const;
@@ -101,6 +115,7 @@ class Round {
   Clock applied_;
   Phase phase_ = Phase::kTraining;
   bool sent_ = false;  // next() has returned the Send... action of this phase
+  bool announces_next_ = false, is_of_step_ = true;
   StepReport own_, all_;
 };
 

@@ -2,10 +2,13 @@
 // Runs whose rows move have the bits of one rank, for each kind of data.
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/run/train_fixture.hpp"
 #include "tests/trainer/tasks/click/click_train_fixture.hpp"
 #include "trainer/base/random.hpp"
+#include "trainer/base/stop_signals.hpp"
 
 namespace gpups::trainer::moving_training_test {
 namespace {
@@ -72,6 +75,28 @@ TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsInEachRun) {
     EXPECT_EQ(one.at("late_batches"), 0);
     EXPECT_EQ(one.at("table_hash"), other.at("table_hash")) << compression;
   }
+}
+
+// A signal interrupts the run again and again, as soon as it has made a step.
+TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsAfterInterruptions) {
+  Settings const settings{"run.ranks=3", "placement.policy=adaptive", "gradient_compression.codec=int8",
+                          "gradient_compression.age_max=5", "train.steps=20"};
+  auto const whole = run("whole", settings);
+  Config const c = config(settings);
+  auto const data = read_data(c);
+  constexpr int kInterruptions = 4;
+  for (int i = 0; i < kInterruptions; ++i) {
+    StopSignals const signals;
+    std::raise(SIGTERM);
+    run_ranks(Group::threads(3), [&](Group group) {
+      EXPECT_FALSE(train(c, *data, group, {.folder = folder_.path() / "run", .resume = i > 0}));
+    });
+  }
+  auto const resumed = run("run", settings, true);
+  EXPECT_GT(resumed.at("moved_rows"), 0);
+  EXPECT_EQ(resumed.at("late_batches"), 0);
+  EXPECT_EQ(resumed.at("finished"), true);
+  EXPECT_EQ(resumed.at("table_hash"), whole.at("table_hash"));
 }
 
 TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {
