@@ -115,8 +115,9 @@ void OwnerDirectory::wait_drop_returned(Stream& stream, Clock step) {
   returned_ -= count;
 }
 
-void OwnerDirectories::start(Device device, Rank home, std::size_t tables) {
+void OwnerDirectories::start(Device device, Rank home, int ranks, std::size_t tables) {
   GPUPS_ASSERT(directories_.empty());
+  ranks_ = static_cast<std::uint32_t>(ranks);
   for (std::size_t t = 0; t < tables; ++t) directories_.emplace_back(device, home);
 }
 
@@ -158,6 +159,7 @@ PlannedOwners OwnerDirectories::choose(Stream& stream, UsedRows const& used,
   kernels::read_owners(stream, reads, home, step);
   Array<std::int64_t> const sent(stream.device(), used.users.size());
   kernels::choose_owners(stream, {.step = step,
+                                  .ranks = ranks_,
                                   .tables = tables,
                                   .keys = used.keys,
                                   .owners = planned.before,

@@ -84,7 +84,7 @@ class OwnerDirectories {
   bool any_moved = false;
 
   // Call it once, before the other functions.
-  void start(Device device, Rank home, std::size_t tables);
+  void start(Device device, Rank home, int ranks, std::size_t tables);
   OwnerDirectory& at(TableId table) { return directories_[number(table)]; }
   OwnerDirectory const& at(TableId table) const { return directories_[number(table)]; }
   std::size_t tables() const { return directories_.size(); }
@@ -107,6 +107,7 @@ class OwnerDirectories {
                  std::span<std::uint32_t const> counts, Clock step);
 
  private:
+  std::uint32_t ranks_ = 0;
   std::vector<OwnerDirectory> directories_;  // by TableId
 };
 

@@ -58,6 +58,9 @@ namespace gpups::cache {
 
 namespace {
 
+// Of a key in a dictionary, which takes 1 to 9 bytes, and of a rank.
+constexpr std::int64_t kForwardBytes = 3, kRouteBytes = 1;
+
 // Returns the bytes of a row that is sent with these settings, on average. exact: those of a number without a codec.
 double sent_bytes(RowCompression const& sent, std::size_t dim, std::size_t exact) {
   constexpr std::size_t kBits[] = {0, 16, 16, 8, 4};  // by RowCodec
@@ -73,17 +76,19 @@ double sent_bytes(RowCompression const& sent, std::size_t dim, std::size_t exact
 
 }  // namespace
 
-RowBytes row_bytes(TableOptions const& table) {
+RowBytes row_bytes(TableOptions const& table, bool has_plain_keys) {
   std::size_t const number = kernels::bytes_of_number(table.value_type);
   std::size_t const state = kernels::state_columns(table.optimizer, table.dim) * sizeof(float);
   std::size_t const counters = kernels::kLifecycleWords * sizeof(std::uint32_t);
   return {.read = std::llround(sent_bytes(table.refresh_compression, table.dim, number)),
           .update = std::llround(sent_bytes(table.gradient_compression, table.dim, sizeof(float))),
-          .move = static_cast<std::int64_t>(table.dim * number + state + counters)};
+          .move = static_cast<std::int64_t>(table.dim * number + state + counters),
+          .forward = has_plain_keys ? std::int64_t{sizeof(Key)} : kForwardBytes,
+          .route = kRouteBytes};
 }
 
 PlacementPolicy PlacementRules::policy_of(TableOptions const& table) const {
-  auto const bytes = row_bytes(table);
+  auto const bytes = bytes_of(table);
   bool const is_narrow = policy == PlacementPolicy::kAdaptive && bytes.read + bytes.update < bytes_min;
   return is_narrow ? PlacementPolicy::kStatic : policy;
 }

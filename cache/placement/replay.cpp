@@ -159,6 +159,7 @@ void PlacementReplay::replay(std::size_t table, UsedRows const& used, ReplayedSt
   planning_ -= std::clock();
   kernels::choose_owners(host_,
                          {.step = next_,
+                          .ranks = static_cast<std::uint32_t>(options_.ranks),
                           .tables = {&rows, 1},
                           .keys = used.keys,
                           .owners = before,

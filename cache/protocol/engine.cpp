@@ -82,7 +82,7 @@ PlacementRules Engine::rules_of(StoreSchema const& schema) const {
     rules.policy = one_host ? PlacementPolicy::kStatic : PlacementPolicy::kAdaptive;
   }
   bool const is_given = schema.placement_bytes_min >= 0;
-  rules.bytes_min = is_given ? schema.placement_bytes_min : one_host ? kFewBytesOfUse : 0;
+  rules.bytes_min = is_given ? schema.placement_bytes_min : one_host ? kFewBytesOfUse : kFewBytesBetweenHosts;
   return rules;
 }
 
@@ -90,7 +90,7 @@ void Engine::start(Clock first, StoreSchema const& schema, KeyFormat keys) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
-  placement_.start(stream_.device(), me_, tables_.size());
+  placement_.start(stream_.device(), me_, ranks_, tables_.size());
   executor_.set_policy(rules_of(schema), schema.staleness);
   for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks_); ++q) {
     executor_.plain_keys().sent_to[q] = Rank{q} != me_ && sends_plain_keys(Rank{q}, keys);

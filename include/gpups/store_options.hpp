@@ -27,7 +27,7 @@ struct StoreOptions {
   // placement_window + 1 steps ahead, owners do not depend on time. Stats::late_batches counts the others.
   int placement_window = 16;
   // kAdaptive leaves rows at their homes whose value and gradient together have fewer bytes, because planning takes
-  // longer than sending them. -1: 384 if all ranks are on one host, else 0. Equal on all ranks, as the next one.
+  // longer than sending them. -1: 384 if all ranks are on one host, else 64. Equal on all ranks, as the next one.
   std::int64_t placement_bytes_min = -1;
   int ranks_per_host = 0;  // ranks with fast links, one after another; 0: those that are on one host
   // Bounded staleness, in steps; equal on all ranks. 0: all ranks together compute what one rank would. Above 0, reads

@@ -29,16 +29,21 @@ GPUPS_FN inline Rank most_frequent_user(RowWithUsers const& row) {
 
 // The owner, or the one other rank that uses the row, which uses it now. What ranks send from a step on, if `owner`
 // owns the row in it instead of `other`, is more by
-//   more(step) = uses of the step by `other` instead of `owner` + clamp(more(step + 1), -bytes.move, bytes.move).
-// `other` is cheaper if more(0) > bytes.move. steps: those that count. The first ones mostly decide.
-GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUser other, std::uint32_t steps) {
-  std::int64_t const use = bytes.read + bytes.update;
-  std::int64_t bound = bytes.move;  // more(step) has to be above it
+//   more(step) = uses of the step by `other` instead of `owner` + clamp(more(step + 1), -move, move).
+// `other` is cheaper if more(0) > move. steps: in which they use the row. The first ones mostly decide.
+GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, Rank home, RowUser owner, RowUser other,
+                                    std::uint32_t steps) {
+  // A use by one rank while the other owns the row sends a value, a gradient and, if the owner is away, a forward. A
+  // use by the rank that is not the home also sends a route while this rank owns the row.
+  std::int64_t const use = bytes.read + bytes.update, move = bytes.with_keys(), away = use + bytes.forward,
+                     saved = use - bytes.route;
+  std::int64_t const of_other = owner.rank == home ? saved : away, of_owner = other.rank == home ? saved : away;
+  std::int64_t bound = move;  // more(step) has to be above it
   for (; steps != 0; steps &= steps - 1) {
     std::uint32_t const step = steps & (0 - steps);  // the first bit
-    bound -= (((other.steps & step) != 0 ? 1 : 0) - ((owner.steps & step) != 0 ? 1 : 0)) * use;
-    if (bound >= bytes.move) return owner.rank;
-    if (bound < -bytes.move) return other.rank;
+    bound -= ((other.steps & step) != 0 ? of_other : 0) - ((owner.steps & step) != 0 ? of_owner : 0);
+    if (bound >= move) return owner.rank;
+    if (bound < -move) return other.rank;
   }
   return bound < 0 ? other.rank : owner.rank;
 }
@@ -48,25 +53,25 @@ GPUPS_FN inline Rank cheaper_of_two(RowBytes const& bytes, RowUser owner, RowUse
 // from a step on, if user u owns the row in it, with the cheapest later owners.
 GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, RowWithUsers const& row) {
   RowUser owner{row.owner, 0};
-  std::uint32_t any = 0, all = 0xFFFF, now = 0, others = 0;  // steps in which any, all and others use the row
+  std::uint32_t any = 0, now = 0, others = 0;  // steps in which any rank and others use the row; number of others
+  std::uint32_t at_home = 0;                   // steps in which the home uses it
   RowUser other{};
   for (std::uint32_t u = 0; u < row.count; ++u) {
     RowUser const user = row.users[u];
     bool const owns = user.rank == row.owner;
     any |= user.steps;
-    all &= select(owns, all, user.steps);
     now |= select(owns, 0, user.steps);
     others += select(owns, 0, 1);
     owner.steps = select(owns, user.steps, owner.steps);
+    at_home |= select(user.rank == row.home, user.steps, 0);
     other = {Rank{select(owns, number(other.rank), number(user.rank))}, select(owns, other.steps, user.steps)};
   }
   if ((now & 1) == 0) return row.owner;  // the row cannot move
-  // A later step in which all candidates use the row costs the same with each.
-  std::uint32_t steps = (any & ~(all & owner.steps)) | 1;
-  if (others == 1) return cheaper_of_two(bytes, owner, other, steps);
+  std::uint32_t steps = any;
+  if (others == 1) return cheaper_of_two(bytes, row.home, owner, other, steps);
 
   for (std::uint32_t u = 0; u < row.count; ++u) row.sent[u] = 0;
-  std::int64_t const use = bytes.read + bytes.update;
+  std::int64_t const use = bytes.read + bytes.update, move = bytes.with_keys();
   std::int64_t owner_sent = 0;
   while (steps != 0) {
     int const step = std::bit_width(steps) - 1;
@@ -78,14 +83,16 @@ GPUPS_FN inline Rank cheapest_owner(RowBytes const& bytes, RowWithUsers const& r
       least = std::min(least, row.sent[u]);
       users += uses(row.users[u].steps, step);
     }
-    auto const from = [&](std::int64_t sent, std::uint32_t of_user) {
-      return std::min(sent, least + bytes.move) + (users - uses(of_user, step)) * use;
+    std::int64_t const routes = (users - uses(at_home, step)) * bytes.route;
+    auto const from = [&](std::int64_t sent, RowUser user) {
+      std::int64_t const later = std::min(sent, least + move), by_others = users - uses(user.steps, step);
+      return later + by_others * use + (user.rank == row.home ? 0 : by_others * bytes.forward + routes);
     };
-    owner_sent = from(owner_sent, owner.steps);
-    for (std::uint32_t u = 0; u < row.count; ++u) row.sent[u] = from(row.sent[u], row.users[u].steps);
+    owner_sent = from(owner_sent, owner);
+    for (std::uint32_t u = 0; u < row.count; ++u) row.sent[u] = from(row.sent[u], row.users[u]);
   }
   Rank best = row.owner;
-  std::int64_t least = owner_sent - bytes.move;
+  std::int64_t least = owner_sent - move;
   bool moves = false;
   for (std::uint32_t u = 0; u < row.count; ++u) {
     RowUser const user = row.users[u];
@@ -134,17 +141,21 @@ void run(Exec<S> ex, ChooseOwners const& c) {
   GPUPS_ASSERT(c.sent.size() >= c.users.size());
   SegmentList const tables(ex, std::vector<RowsOfTable>(c.tables.begin(), c.tables.end()),
                            [](RowsOfTable const& table) { return table.size; });
-  each_item(
-      ex, tables.segments(),
-      [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
-       users = c.users, sent = c.sent, hosts = c.hosts,
-       chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
-        std::size_t const d = table.first + i;
-        if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
-        std::uint32_t const first = first_user[d];
-        RowWithUsers const row{keys[d], Rank{owners[d]}, users.data() + first, user_count[d], sent.data() + first};
-        chosen[d] = number(choose_owner(table, row, hosts, step));
-      });
+  each_item(ex, tables.segments(),
+            [step = c.step, keys = c.keys, owners = c.owners, first_user = c.first_user, user_count = c.user_count,
+             users = c.users, sent = c.sent, hosts = c.hosts, ranks = c.ranks,
+             chosen = c.chosen] GPUPS_FN(RowsOfTable const& table, std::size_t i) {
+              std::size_t const d = table.first + i;
+              if (table.policy == PlacementPolicy::kStatic) return void(chosen[d] = owners[d]);
+              std::uint32_t const first = first_user[d];
+              RowWithUsers const row{.key = keys[d],
+                                     .home = Rank{home_of(keys[d], ranks)},
+                                     .owner = Rank{owners[d]},
+                                     .users = users.data() + first,
+                                     .count = user_count[d],
+                                     .sent = sent.data() + first};
+              chosen[d] = number(choose_owner(table, row, hosts, step));
+            });
 }
 
 GPUPS_KERNEL(choose_owners, ChooseOwners)

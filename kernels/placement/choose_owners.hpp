@@ -29,6 +29,12 @@ struct RowBytes {
   std::int64_t read = 0;    // its value, to a rank that uses it in a step
   std::int64_t update = 0;  // a gradient, to its owner
   std::int64_t move = 0;    // the row with its optimizer state, to a new owner
+  // While another rank than its home owns the row:
+  std::int64_t forward = 0;  // a key from the home to the owner, for each use by another rank
+  std::int64_t route = 0;    // the owner from the home to each other rank that uses it
+
+  // Returns the bytes of a move, for which the owner before gets the key, and the new one the route.
+  constexpr std::int64_t with_keys() const { return move + forward + route; }
 };
 
 // The hosts of ranks, if there are several.
@@ -48,6 +54,7 @@ struct RowsOfTable {
 // columns have elements for other rows, too.
 struct ChooseOwners {
   Clock step{};
+  std::uint32_t ranks = 0;  // the home of a row is home_of() its key
   std::span<RowsOfTable const> tables;
   View<Key const> keys;
   View<std::uint32_t const> owners;  // ranks, before the step

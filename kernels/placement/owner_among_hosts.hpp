@@ -12,10 +12,10 @@
 
 namespace gpups::kernels {
 
-// A row, its owner before the step, and its users. sent: (count), scratch.
+// A row, its home, its owner before the step, and its users. sent: (count), scratch.
 struct RowWithUsers {
   Key key;
-  Rank owner;
+  Rank home, owner;
   RowUser const* users;
   std::uint32_t count;
   std::int64_t* sent;
@@ -38,11 +38,16 @@ struct UsersOfHost {
 };
 
 // Finds the cheapest owner as cheapest_owner() does. A use and a move cost `between` times as much if they lead to
-// another host. The users of a host are one after another, so a step looks at each user three times.
+// another host. The users of a host are one after another, so a step looks at each user four times.
 class OwnerAmongHosts {
  public:
   GPUPS_FN OwnerAmongHosts(RowBytes const& bytes, RowWithUsers const& row, HostsOfRanks const& hosts)
-      : row_(row), hosts_(hosts), use_(bytes.read + bytes.update), move_(bytes.move), owner_host_(host_of(row.owner)) {}
+      : row_(row),
+        hosts_(hosts),
+        bytes_(bytes),
+        use_(bytes.read + bytes.update),
+        move_(bytes.with_keys()),
+        owner_host_(host_of(row.owner)) {}
 
   GPUPS_FN Rank cheapest() {
     std::uint32_t any = 0, now = 0;
@@ -64,7 +69,24 @@ class OwnerAmongHosts {
 
  private:
   GPUPS_FN std::uint32_t host_of(Rank rank) const { return hosts_.host[number(rank)]; }
-  GPUPS_FN std::int64_t times(Rank to) const { return host_of(to) == owner_host_ ? 1 : hosts_.between; }
+  // Returns what a byte from one rank to another costs.
+  GPUPS_FN std::int64_t times(Rank from, Rank to) const { return host_of(from) == host_of(to) ? 1 : hosts_.between; }
+
+  // Returns what a step costs that `owner` owns the row in, besides values and gradients. others: uses by other ranks.
+  // routes: see routes_of().
+  GPUPS_FN std::int64_t keys_of(Rank owner, int others, std::int64_t routes) const {
+    if (owner == row_.home) return 0;
+    return others * bytes_.forward * times(row_.home, owner) + routes;
+  }
+  // Returns what the routes of a step cost while the row is away from its home.
+  GPUPS_FN std::int64_t routes_of(int step) const {
+    std::int64_t routes = 0;
+    for (std::uint32_t u = 0; u < row_.count; ++u) {
+      if (row_.users[u].rank == row_.home) continue;
+      routes += uses(row_.users[u].steps, step) * bytes_.route * times(row_.home, row_.users[u].rank);
+    }
+    return routes;
+  }
 
   // Returns the users of the host of user `first`, and those after it.
   GPUPS_FN UsersOfHost users_from(std::uint32_t first, int step) const {
@@ -91,14 +113,17 @@ class OwnerAmongHosts {
       if (host_of(row_.users[first].rank) == owner_host_) own = of_host;
       first = of_host.end;
     }
-    auto const from = [&](std::int64_t sent, std::uint32_t steps, UsersOfHost const& of_host) {
+    std::int64_t const routes = routes_of(step);
+    auto const from = [&](std::int64_t sent, RowUser user, UsersOfHost const& of_host) {
       std::int64_t const later = std::min({sent, of_host.least + move_, least + hosts_.between * move_});
-      return later + (of_host.uses - uses(steps, step) + hosts_.between * (all - of_host.uses)) * use_;
+      int const used = uses(user.steps, step);
+      return later + (of_host.uses - used + hosts_.between * (all - of_host.uses)) * use_ +
+             keys_of(user.rank, all - used, routes);
     };
-    std::int64_t const owner_sent = from(owner_sent_, owner_steps_, own);
+    std::int64_t const owner_sent = from(owner_sent_, {row_.owner, owner_steps_}, own);
     for (std::uint32_t first = 0; first < row_.count;) {
       auto const of_host = users_from(first, step);
-      for (; first < of_host.end; ++first) row_.sent[first] = from(row_.sent[first], row_.users[first].steps, of_host);
+      for (; first < of_host.end; ++first) row_.sent[first] = from(row_.sent[first], row_.users[first], of_host);
     }
     owner_sent_ = owner_sent;
   }
@@ -109,7 +134,7 @@ class OwnerAmongHosts {
     for (std::uint32_t u = 0; u < row_.count; ++u) {
       RowUser const user = row_.users[u];
       if (user.rank == row_.owner || !user.uses_now()) continue;
-      std::int64_t const sent = row_.sent[u] + times(user.rank) * move_;
+      std::int64_t const sent = row_.sent[u] + times(row_.owner, user.rank) * move_;
       bool const is_equal = sent == least && best != row_.owner;
       if (sent < least || (is_equal && comes_first(row_.key, user.rank, best))) best = user.rank, least = sent;
     }
@@ -118,6 +143,7 @@ class OwnerAmongHosts {
 
   RowWithUsers const& row_;
   HostsOfRanks const& hosts_;
+  RowBytes const& bytes_;
   std::int64_t use_, move_, owner_sent_ = 0;
   std::uint32_t owner_host_, owner_steps_ = 0;
 };

@@ -215,12 +215,13 @@ TEST(MovingRows, CheckpointBetweenMovesContinuesWithTheSameBits) {
   }
 }
 
-// The policy depends on hosts by default: rows move between them, and to the host with most users of a row.
+// The policy depends on hosts by default: rows, if they are not narrow, move between them, and to the host with most
+// users of a row.
 TEST(MovingRows, MoveBetweenHosts) {
   Key const key = key_of_home(0, 0);
   auto const owner = [&](int ranks_per_host, std::set<std::uint32_t> const& users) {
     auto const found = on_ranks(Group::threads(4), [&](Group const& group) {
-      MovingRank rank(group, {.threads = 1, .ranks_per_host = ranks_per_host}, {});
+      MovingRank rank(group, {.threads = 1, .placement_bytes_min = 0, .ranks_per_host = ranks_per_host}, {});
       bool const uses = users.contains(number(group.rank()));
       rank.train(12, 100, [&](std::int64_t) { return uses ? std::vector{key} : std::vector<Key>{}; });
       EXPECT_EQ(rank.store.rows_move(rank.table), ranks_per_host == 2);

@@ -19,7 +19,7 @@ class OwnerDirectoryOn : public test::OnDevice {
     OnDevice::SetUp();
     if (IsSkipped()) return;
     stream_.emplace(GetParam(), 1);
-    directories_.start(GetParam(), Rank{0}, 2);
+    directories_.start(GetParam(), Rank{0}, 1, 2);
   }
   static std::vector<Key> keys(std::uint64_t first, std::uint64_t count) {
     std::vector<Key> keys;

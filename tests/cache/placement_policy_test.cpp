@@ -11,6 +11,7 @@
 #include <set>
 
 #include "gpups/array.hpp"
+#include "kernels/base/hash.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace gpups::cache::placement_policy_test {
@@ -23,6 +24,10 @@ struct RowUse {
   std::int64_t step;
   std::uint32_t rank;
 };
+
+// As many bytes of keys as of numbers, as narrow rows have.
+constexpr RowBytes kNarrow{.read = 2, .update = 4, .move = 5, .forward = 2, .route = 1};
+constexpr std::uint32_t kRanks = 4;
 
 using Hosts = std::vector<std::uint32_t>;  // by rank; empty: one host
 constexpr std::int64_t kBetween = 5;       // what a byte between hosts costs
@@ -42,6 +47,7 @@ Rank choose(PlacementPolicy policy, std::uint32_t owner, std::vector<RowUse> con
   std::vector<std::uint32_t> chosen(1);
   kernels::RowsOfTable const table{.first = 0, .size = 1, .bytes = bytes, .policy = policy};
   kernels::choose_owners(stream, {.step = Clock{5},
+                                  .ranks = kRanks,
                                   .tables = {&table, 1},
                                   .keys = {&key, 1, Device::host()},
                                   .owners = owners,
@@ -132,52 +138,81 @@ double times(Hosts const& hosts, std::uint32_t from, std::uint32_t to) {
   return hosts.empty() || hosts[from] == hosts[to] ? 1 : kBetween;
 }
 
-// Returns the fewest bytes that ranks can send for one row from step 5 on, if `owner` owns it there.
-double least_bytes(std::uint32_t owner, std::span<std::uint16_t const> steps_of_ranks, RowBytes const& bytes, int step,
-                   int steps, Hosts const& hosts) {
-  double sent = 0;
-  for (std::uint32_t rank = 0; rank < steps_of_ranks.size(); ++rank) {
-    bool const uses = rank != owner && (steps_of_ranks[rank] >> step & 1) != 0;
-    if (uses) sent += times(hosts, owner, rank) * (bytes.read + bytes.update);
+// The uses of one row with the home `home`, and what ranks send for it.
+struct OneRow {
+  std::vector<std::uint16_t> steps_of_ranks;
+  std::uint32_t home;
+  RowBytes bytes;
+  Hosts hosts;
+
+  bool uses(std::uint32_t rank, int step) const { return (steps_of_ranks[rank] >> step & 1) != 0; }
+
+  // Returns the fewest bytes that ranks can send from a step on, if `owner` owns the row in it, and only these own it.
+  double least_bytes(std::uint32_t owner, std::set<std::uint32_t> const& owners, int step, int steps) const {
+    double sent = 0;
+    for (std::uint32_t rank = 0; rank < steps_of_ranks.size(); ++rank) {
+      if (!uses(rank, step)) continue;
+      bool const is_away = owner != home;
+      if (rank != owner) sent += times(hosts, owner, rank) * static_cast<double>(bytes.read + bytes.update);
+      if (rank != owner && is_away) sent += times(hosts, home, owner) * static_cast<double>(bytes.forward);
+      if (rank != home && is_away) sent += times(hosts, home, rank) * static_cast<double>(bytes.route);
+    }
+    if (step + 1 == steps) return sent;
+    double least = std::numeric_limits<double>::infinity();
+    for (auto const next : owners) {
+      double const move = next == owner ? 0 : times(hosts, owner, next) * static_cast<double>(bytes.with_keys());
+      least = std::min(least, move + least_bytes(next, owners, step + 1, steps));
+    }
+    return sent + least;
   }
-  if (step + 1 == steps) return sent;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::uint32_t next = 0; next < steps_of_ranks.size(); ++next) {
-    double const move = next == owner ? 0 : times(hosts, owner, next) * bytes.move;
-    least = std::min(least, move + least_bytes(next, steps_of_ranks, bytes, step + 1, steps, hosts));
-  }
-  return sent + least;
-}
+};
 
 TEST(PlacementPolicies, AdaptiveSendsAsFewBytesAsTheBestSequenceOfOwners) {
   constexpr int kSteps = 6;
+  constexpr RowBytes kAll[] = {kSmallState, kLargeState, kNarrow};
   std::mt19937 random(1);
   for (Hosts const& hosts : std::vector<Hosts>{{}, {}, {0, 1}, {0, 0, 1}, {0, 1, 2}, {0, 1, 1, 2}}) {
     std::uint32_t const ranks = hosts.empty() ? 2 + random() % 2 : static_cast<std::uint32_t>(hosts.size());
-    for (int seed = 0; seed < 300; ++seed) {
-      RowBytes const& bytes = seed % 2 == 0 ? kSmallState : kLargeState;
-      std::vector<std::uint16_t> steps_of_ranks(ranks);
+    for (int seed = 0; seed < 450; ++seed) {
+      Key const key{random() % 1000};
+      Hosts of_all = hosts;  // the home may be another rank than those that use the row
+      if (!of_all.empty()) of_all.resize(kRanks, hosts.back());
+      OneRow row{{}, kernels::home_of(key, kRanks), kAll[seed % 3], of_all};
       std::vector<RowUse> uses;
+      std::uint32_t const first = random() % ranks;
+      std::set<std::uint32_t> owners{first};
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        steps_of_ranks[rank] = random() % (1 << kSteps);
+        row.steps_of_ranks.push_back(random() % (1 << kSteps));
+        if (row.steps_of_ranks.back() != 0) owners.insert(rank);
         for (int step = 0; step < kSteps; ++step) {
-          if ((steps_of_ranks[rank] >> step & 1) != 0) uses.push_back({5 + step, rank});
+          if (row.uses(rank, step)) uses.push_back({5 + step, rank});
         }
       }
       if (uses.empty()) continue;
-      std::uint32_t const first = random() % ranks;
       auto const all_bytes = [&](std::uint32_t owner) {
-        double const move = owner == first ? 0 : times(hosts, first, owner) * bytes.move;
-        return least_bytes(owner, steps_of_ranks, bytes, 0, kSteps, hosts) + move;
+        double const move =
+            owner == first ? 0 : times(of_all, first, owner) * static_cast<double>(row.bytes.with_keys());
+        return row.least_bytes(owner, owners, 0, kSteps) + move;
       };
       double least = all_bytes(first);
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        if ((steps_of_ranks[rank] & 1) != 0) least = std::min(least, all_bytes(rank));
+        if (row.uses(rank, 0)) least = std::min(least, all_bytes(rank));
       }
-      auto const owner = choose(PlacementPolicy::kAdaptive, first, uses, bytes, Key{1}, hosts);
-      EXPECT_EQ(all_bytes(number(owner)), least) << ranks << " ranks";
+      auto const owner = choose(PlacementPolicy::kAdaptive, first, uses, row.bytes, key, of_all);
+      EXPECT_EQ(all_bytes(number(owner)), least) << ranks << " ranks, seed " << seed;
     }
   }
+}
+
+// A narrow row stays at its home if moving it saves less than the keys that it takes while it is away.
+TEST(PlacementPolicies, AdaptiveCountsKeysOfRowsThatAreAway) {
+  Key key{0};
+  while (kernels::home_of(key, kRanks) != 0) key = Key{number(key) + 1};
+  RowBytes bytes{.read = 4, .update = 4, .move = 8, .forward = 2, .route = 1};
+  std::vector<RowUse> const uses{{5, 1}, {6, 0}, {6, 1}, {7, 0}, {7, 1}, {8, 1}};
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, bytes, key), Rank{0});
+  bytes.forward = bytes.route = 0;
+  EXPECT_EQ(choose(PlacementPolicy::kAdaptive, 0, uses, bytes, key), Rank{1});
 }
 
 // A row goes to the host with the most users, not to the rank that uses it most.

@@ -35,12 +35,14 @@ struct Counted {
   bool operator==(Counted const&) const = default;
 };
 
+TableOptions table_options() { return {.name = "t", .dim = kDim, .optimizer = {.kind = Optimizer::Kind::kAdam}}; }
+
 Counted trained(PlacementPolicy policy) {
   Counted all;
   std::mutex mutex;
   run_ranks(Group::threads(kRanks), [&](Group const& group) {
     Store store(group, {.threads = 1, .placement = policy, .placement_bytes_min = 0});
-    auto const table = store.add_table({.name = "t", .dim = kDim, .optimizer = {.kind = Optimizer::Kind::kAdam}});
+    auto const table = store.add_table(table_options());
     auto stream = store.make_stream();
     std::deque<PreparedBatch> ahead;
     std::int64_t prepared = 0;
@@ -64,11 +66,8 @@ Counted trained(PlacementPolicy policy) {
 }
 
 Counted replayed(PlacementPolicy policy) {
-  constexpr std::int64_t kValue = kDim * sizeof(float);
-  PlacementReplay replay({.policy = policy,
-                          .ranks = kRanks,
-                          .lookahead = kLookahead,
-                          .tables = {{{.read = kValue, .update = kValue, .move = 3 * kValue + 8}}}});
+  PlacementReplay replay(
+      {.policy = policy, .ranks = kRanks, .lookahead = kLookahead, .tables = {{row_bytes(table_options(), true)}}});
   Counted all;
   std::int64_t announced = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {

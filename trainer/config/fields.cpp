@@ -173,7 +173,7 @@ std::vector<Field> placement_fields() {
       FieldBuilder(
           "placement", "bytes_min", kPlacement<&P::bytes_min>,
           "adaptive leaves rows at home whose value and gradient take fewer bytes; -1: 384 if all ranks are on "
-          "one host, else 0")
+          "one host, else 64")
           .range(-1, kMost53),
       FieldBuilder("placement", "ranks_per_host", kPlacement<&P::ranks_per_host>,
                    "ranks with fast links, one after another; 0: those that are on one host")

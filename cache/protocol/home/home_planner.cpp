@@ -57,7 +57,7 @@ std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& us
     auto const& options = state_.table(TableId{t}).options();
     tables.push_back({.first = used.tables[t].first,
                       .size = used.tables[t].size,
-                      .bytes = row_bytes(options),
+                      .bytes = state_.rules.bytes_of(options),
                       .policy = state_.rules.policy_of(options)});
   }
   return tables;
