@@ -15,8 +15,14 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;  // below the maximum size of a message
+constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;
 constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
+
+void require_few_bytes(std::string const& mine) {
+  GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
+                "a rank gathers {} bytes in one call (the maximum is {}): gather them in parts", mine.size(),
+                kGatherBytesMax);
+}
 
 // Returns the progress engine of the membership. Throws Error if the membership has had a Store before.
 comm::ProgressEngine& engine_of(Group const& group) {
@@ -261,19 +267,29 @@ Engine::CollectiveCall::CollectiveCall(Engine& engine, std::string const& text)
   if (is_outermost_) engine.call_ = text.substr(0, kCallBytesMax);
 }
 
-std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
-  return gather(mine, comm::kNoLimit);
+std::vector<std::string> Engine::wait_allgather(std::string const& mine) {
+  require_few_bytes(mine);
+  return gather({mine}, limit_);
 }
 
-std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit const& limit,
-                                        std::optional<Rank> root) {
-  GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
-                "a rank gathers {} bytes in one call (the maximum is {}): gather them in parts", mine.size(),
-                kGatherBytesMax);
+std::vector<std::string> Engine::wait_gather_to(Rank root, std::string const& mine) {
+  require_few_bytes(mine);
+  std::vector<std::string> of_ranks(static_cast<std::size_t>(ranks_));
+  of_ranks[number(root)] = mine;
+  return gather(std::move(of_ranks), limit_);
+}
+
+std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
+  require_few_bytes(mine);
+  return gather({mine}, comm::kNoLimit);
+}
+
+std::vector<std::string> Engine::gather(std::vector<std::string> mine, comm::WaitLimit const& limit) {
   auto const request = std::make_shared<GatherRequest>();
   GPUPS_ASSERT(!call_.empty());
-  request->mine = {.id = gathers_++, .call = call_, .bytes = mine};
-  request->root = root;
+  request->id = gathers_++;
+  request->call = call_;
+  request->mine = std::move(mine);
   progress_.post([this, request] { requests_.begin(request); });
   progress_.wait([request] { return request->done.load(); }, limit);
   return std::move(request->all);

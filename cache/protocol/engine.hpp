@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/protocol/requests/request_handler.hpp"
@@ -101,10 +102,13 @@ class Engine final : public comm::Channel {
   // Return the bytes of all ranks, in rank order; wait_gather_to() returns them on `root`, and empty strings elsewhere.
   // Block until all ranks have called it. Throw Error for more than 32 MiB, otherwise as wait(). REQUIRES: there is a
   // CollectiveCall. Collective.
-  std::vector<std::string> wait_allgather(std::string const& mine) { return gather(mine, limit_); }
-  std::vector<std::string> wait_gather_to(Rank root, std::string const& mine) { return gather(mine, limit_, root); }
+  std::vector<std::string> wait_allgather(std::string const& mine);
+  std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
   // The same without a time limit, for ranks whose work before the call may take very different times.
   std::vector<std::string> wait_allgather_forever(std::string const& mine);
+  // The same with other bytes for each rank: mine[q] is for rank q. Returns those that the ranks have for this rank. At
+  // most 8 * kernels::kUniqueKeysMax bytes for a rank.
+  std::vector<std::string> wait_exchange(std::vector<std::string> mine) { return gather(std::move(mine), limit_); }
   // Starts a request for rows. Does not block. The request must not be changed until wait_rows() returns.
   void begin_rows(std::shared_ptr<RowRequest> const& request);
   // Blocks until the request is done. Throws as wait().
@@ -134,7 +138,7 @@ class Engine final : public comm::Channel {
  private:
   // Runs `task` in progress(), in the scope of the stream.
   void post(std::function<void()> task);
-  std::vector<std::string> gather(std::string const& mine, comm::WaitLimit const& limit, std::optional<Rank> root = {});
+  std::vector<std::string> gather(std::vector<std::string> mine, comm::WaitLimit const& limit);
   void send_schema();
   void publish();
   void check_closed() const;

@@ -156,7 +156,7 @@ void TableShard::wait_reclaim(Stream& stream) {
     kernels::mark_replicas(stream, {.uses = uses_.ref(), .ids = free, .word = kernels::kOwned});
     replicas_ = 0;
   }
-  index_.wait_erase_ids(stream, free);
+  if (free.size() > end - index_.size()) index_.wait_erase_ids(stream, free);  // else none of them has a key
 }
 
 TableShard::Digest TableShard::wait_digest(Stream& stream) const {

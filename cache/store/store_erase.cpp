@@ -65,45 +65,49 @@ std::shared_ptr<cache::RowRequest> Store::Impl::wait_request(std::shared_ptr<cac
   return request;
 }
 
-std::uint64_t Store::Impl::wait_change_rows(cache::RowRequest::Kind allowed, std::function<void()> const& check,
+Store::Impl::ChangeOfRows::~ChangeOfRows() {
+  std::lock_guard lock(store_.mutex_);
+  store_.changing_rows_ = false;
+  store_.engine_.allow_change({});
+}
+
+void Store::Impl::ChangeOfRows::forbid_batches() {
+  std::lock_guard lock(store_.mutex_);
+  GPUPS_REQUIRE(store_.prepared_.empty(),
+                "erase(), expire() or localize() was called while a batch is prepared for step {} (its rows could "
+                "be erased or move): call it when all prepared batches have been pushed and their steps have ended",
+                number(*store_.prepared_.begin()));
+  store_.changing_rows_ = true;
+}
+
+void Store::Impl::drop_replicas(Stream& stream) {
+  engine_.executor().leased().clear();
+  for (auto const& table : engine_.tables()) table->wait_drop_replicas(stream, engine_.complete() + options_.staleness);
+}
+
+void Store::Impl::free_unused_rows(Stream& stream) {
+  for (auto const& table : engine_.tables()) table->wait_reclaim(stream);
+}
+
+std::uint64_t Store::Impl::wait_remove_rows(std::function<void()> const& check,
                                             std::function<std::uint64_t()> const& change) {
   using cache::Timeout;
-  struct Hold {  // at the end, allows prepare() again and forbids changes by other ranks
-    Store::Impl& store;
-    ~Hold() {
-      std::lock_guard lock(store.mutex_);
-      store.changing_rows_ = false;
-      store.engine_.allow_change({});
-    }
-  } const hold{*this};
-  engine_.allow_change(allowed);
+  ChangeOfRows forbid(*this);
+  forbid.allow(cache::RowRequest::Kind::kErase);
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
-    {
-      std::lock_guard lock(mutex_);
-      GPUPS_REQUIRE(prepared_.empty(),
-                    "erase(), expire() or localize() was called while a batch is prepared for step {} (its rows could "
-                    "be erased or move): call it when all prepared batches have been pushed and their steps have ended",
-                    number(*prepared_.begin()));
-      changing_rows_ = true;
-    }
+    forbid.forbid_batches();
     check();
     return std::string();
   });
   std::uint64_t mine = 0;
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
-    engine_.wait_invoke([&](Stream& own) {
-      engine_.executor().leased().clear();
-      for (auto const& table : engine_.tables())
-        table->wait_drop_replicas(own, engine_.complete() + options_.staleness);
-    });
+    engine_.wait_invoke([&](Stream& own) { drop_replicas(own); });
     mine = change();
     return std::string();
   });
   // No rank can prepare a batch before all ranks have reached this call, so rows that are only reserved are unused.
   return sum_of(cache::wait_collective_call(engine_, Timeout::kNone, [&] {
-    engine_.wait_invoke([&](Stream& own) {
-      for (auto const& table : engine_.tables()) table->wait_reclaim(own);
-    });
+    engine_.wait_invoke([&](Stream& own) { free_unused_rows(own); });
     comm::Writer writer;
     writer.put<std::uint64_t>(mine);
     return writer.take();
@@ -156,7 +160,7 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
     request =
         cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), 0, ranks(), positions);
   };
-  impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
+  impl_->wait_remove_rows(check, [&] {
     impl_->wait_request(request);
     bool const has_mirrors = impl_->shard(table).options().refresh_compression.enabled();
     if (impl_->wait_may_have_residuals(table) || has_mirrors) wait_drop(engine, stream, table, keys);
@@ -179,7 +183,7 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
                   age, impl_->options_.staleness);
     (void)impl_->shard(table);  // throws if there is none
   };
-  auto const expired = impl_->wait_change_rows(cache::RowRequest::Kind::kErase, check, [&] {
+  auto const expired = impl_->wait_remove_rows(check, [&] {
     std::uint64_t rows = 0;
     std::shared_ptr<cache::RowRequest> ended;
     engine.wait_invoke([&](Stream& own) {

@@ -44,11 +44,31 @@ class GPUPS_HIDDEN Store::Impl {
   bool reads_rows() const;
   bool awaits_lookup() const;
 
-  // Runs a collective that removes or moves rows: calls `check` and then `change` on every rank, and frees the row
-  // numbers. allowed: the requests of other ranks that may change rows meanwhile. change: returns a number. Returns the
-  // sum of these over all ranks. If a function throws on any rank, all ranks throw an Error with its message.
-  std::uint64_t wait_change_rows(cache::RowRequest::Kind allowed, std::function<void()> const& check,
-                                 std::function<std::uint64_t()> const& change);
+  // A collective in which rows of this rank are removed or move, for as long as this object exists.
+  class ChangeOfRows {
+   public:
+    explicit ChangeOfRows(Store::Impl& store) : store_(store) {}
+    ~ChangeOfRows();
+    ChangeOfRows(ChangeOfRows const&) = delete;
+    ChangeOfRows& operator=(ChangeOfRows const&) = delete;
+
+    // Lets prepare() throw. Throws Error if there is a prepared batch.
+    void forbid_batches();
+    // Lets other ranks change rows of this rank by requests of a kind.
+    void allow(cache::RowRequest::Kind kind) { store_.engine_.allow_change(kind); }
+
+   private:
+    Store::Impl& store_;
+  };
+
+  // Runs a collective that removes rows: calls `check` and then `change` on every rank, and frees the row numbers.
+  // change: returns a number. Returns the sum of these over all ranks. If a function throws on any rank, all ranks
+  // throw an Error with its message.
+  std::uint64_t wait_remove_rows(std::function<void()> const& check, std::function<std::uint64_t()> const& change);
+  // Drops the replicas of other ranks' rows; frees the numbers of rows that are only reserved. stream: of the engine.
+  // REQUIRES: no rank has a prepared batch, or can prepare one.
+  void drop_replicas(Stream& stream);
+  void free_unused_rows(Stream& stream);
   // Returns true if ranks may have residuals of gradients of the table.
   bool wait_may_have_residuals(TableId table);
   // Drops this rank's residuals of rows that do not exist. Not collective: other ranks answer look-ups.

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "cache/protocol/requests/collective_call.hpp"
+#include "cache/protocol/requests/row_claims.hpp"
 #include "cache/protocol/requests/row_request.hpp"
 #include "cache/store/store_impl.hpp"
 #include "kernels/runtime/memory_scope.hpp"
@@ -14,50 +15,69 @@ namespace gpups {
 
 using Kind = cache::RowRequest::Kind;
 
-// All ranks claim rows from the homes. When all have claimed, homes decide who gets each row, and the claimants take
-// the rows from their owners.
+// Takes two and a half round trips. All ranks send claims to all homes, with their errors; when a home has those of all
+// ranks, it decides who gets each row, and sends grants. The claimants take the rows from their owners. Then a barrier
+// keeps ranks from going on while others still take rows from them.
 void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
   impl_->require_between_steps("localize");
   auto& engine = impl_->engine();
   cache::Engine::CollectiveCall const call(engine, impl_->call_on(table, "localize"));
   wait_applied();
-  std::shared_ptr<cache::RowRequest> claim;
-  auto const check = [&] {
-    auto const& shard = impl_->shard(table);
+  Impl::ChangeOfRows change(*impl_);
+  auto const each_rank = [this](auto const& make) {
+    std::vector<std::string> all;
+    for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) all.push_back(make(Rank{q}));
+    return all;
+  };
+  cache::KeysOfHomes claimed;
+  auto const claims = cache::wait_collective_exchange(engine, [&] {
+    change.forbid_batches();
+    (void)impl_->shard(table);  // throws if there is none
     impl_->require_stream(stream, "localize");
     kernels::MemoryScope const scope(stream);
-    Array<std::uint32_t> positions;
-    claim = cache::make_request(stream, Kind::kClaim, table, keys, shard.dim(), 0, ranks(), positions);
-  };
-  impl_->wait_change_rows(Kind::kClaim, check, [&] {
-    impl_->wait_request(claim);
-    wait_barrier();
-    engine.wait_invoke([&](Stream&) { engine.placement().any_moved = true; });
+    claimed = cache::wait_group_by_home(stream, "localize", keys, ranks());
+    return each_rank([&](Rank home) { return cache::encode_claim(claimed.of(home)); });
+  });
+  std::vector<std::vector<Key>> claims_of_ranks;
+  for (std::uint32_t q = 0; q < claims.size(); ++q) {
+    claims_of_ranks.push_back(cache::decode_claim(Rank{q}, claims[q], rank(), ranks()));
+  }
+
+  auto const grants = cache::wait_collective_exchange(engine, [&] {
+    std::vector<std::vector<Rank>> to_ranks;
+    engine.wait_invoke([&](Stream& own) {
+      impl_->drop_replicas(own);
+      impl_->free_unused_rows(own);
+      engine.placement().any_moved = true;
+      to_ranks = cache::wait_grant(own, engine.placement().at(table), claims_of_ranks, clock());
+    });
+    change.allow(Kind::kTake);  // from now on: a rank that has all grants may take rows
+    return each_rank([&](Rank claimant) { return cache::encode_grant(to_ranks[number(claimant)]); });
+  });
+  std::vector<Rank> owners;
+  for (std::uint32_t q = 0; q < grants.size(); ++q) {
+    auto const from = cache::decode_grant(Rank{q}, grants[q], claimed.of(Rank{q}).size(), ranks());
+    owners.insert(owners.end(), from.begin(), from.end());
+  }
+
+  cache::wait_collective_call(engine, cache::Timeout::kDefault, [&] {
     auto& shard = impl_->shard(table);
-    std::shared_ptr<cache::RowRequest> grant, take;
+    std::shared_ptr<cache::RowRequest> take;
     engine.wait_invoke([&](Stream& own) {
-      Array<std::uint32_t> positions;
-      grant = cache::make_request(own, Kind::kGrant, table, claim->all_keys(), shard.dim(), 0, ranks(), positions);
-    });
-    impl_->wait_request(grant);
-    engine.wait_invoke([&](Stream& own) {
-      auto const granted = to_host(own, grant->all_keys());
-      std::vector<Rank> from;
-      for (auto const rank : to_host(own, grant->words.view())) from.push_back(Rank{rank});
       std::vector<std::uint32_t> positions;
-      take = cache::make_owned_request(own, Kind::kTake, table, granted, from, shard.dim(), shard.state_columns(),
-                                       ranks(), positions);
+      take = cache::make_owned_request(own, Kind::kTake, table, claimed.keys, owners, shard.dim(),
+                                       shard.state_columns(), ranks(), positions);
     });
+    if (take->size() == 0) return std::string();
     impl_->wait_request(take);
     engine.wait_invoke([&](Stream& own) {
       for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) {
         Rank const from{q};
         shard.wait_put(own, take->keys_of(from), take->values_of(from), take->found_of(from), take->words_of(from));
       }
+      engine.executor().send_residuals_early(table, to_host(own, take->all_keys()));
     });
-    engine.wait_invoke(
-        [&](Stream& own) { engine.executor().send_residuals_early(table, to_host(own, take->all_keys())); });
-    return 0;
+    return std::string();
   });
 }
 

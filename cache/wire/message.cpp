@@ -144,7 +144,9 @@ void each_field(auto& fields, Is<LateForward> auto& message) {
 void each_field(auto& fields, Is<LateFetchReply> auto& message) {
   fields(message.clock, message.id, message.sent, message.routes);
 }
-void each_field(auto& fields, Is<GatherPart> auto& message) { fields(message.id, message.call, message.bytes); }
+void each_field(auto& fields, Is<GatherPart> auto& message) {
+  fields(message.id, message.call, message.bytes, message.more);
+}
 void each_field(auto& fields, Is<RowRequestHeader> auto& message) {
   fields(message.clock, message.id, message.table, message.keys);
 }
@@ -156,11 +158,11 @@ auto const& message_kinds() {
   using enum RowRequestKind;
   using Request = RowRequestHeader;
   using Reply = RowReplyHeader;
-  static std::array<Message, 23> const kinds{
-      GradientPhase{}, RefreshPhase{},   LateFetch{},    LateFetchReply{}, GatherPart{},  Request{kLookup},
-      Reply{kLookup},  Request{kAssign}, Reply{kAssign}, Request{kErase},  Reply{kErase}, SchemaMessage{},
-      LateForward{},   Request{kClaim},  Reply{kClaim},  Request{kGrant},  Reply{kGrant}, Request{kTake},
-      Reply{kTake},    Request{kReturn}, Reply{kReturn}, Request{kWhere},  Reply{kWhere}};
+  static std::array<Message, 19> const kinds{GradientPhase{}, RefreshPhase{},   LateFetch{},    LateFetchReply{},
+                                             GatherPart{},    Request{kLookup}, Reply{kLookup}, Request{kAssign},
+                                             Reply{kAssign},  Request{kErase},  Reply{kErase},  SchemaMessage{},
+                                             LateForward{},   Request{kTake},   Reply{kTake},   Request{kReturn},
+                                             Reply{kReturn},  Request{kWhere},  Reply{kWhere}};
   return kinds;
 }
 
@@ -238,6 +240,7 @@ void check_limits(LateFetchReply const& message) {
 void check_limits(GatherPart const& message) {
   check_id(message.id);
   require(message.call.size() <= kCallBytesMax, "the text of a collective call is too long");
+  require(!message.more || !message.bytes.empty(), "a part of a gather is empty, but not the last");
 }
 void check_limits(RowRequestHeader const& message) {
   check_id(message.id);

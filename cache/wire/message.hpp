@@ -154,11 +154,13 @@ struct LateFetchReply {
   bool operator==(LateFetchReply const&) const = default;
 };
 
-// The bytes of a rank for wait_allgather() or wait_gather_to().
+// Bytes of a rank for another one in a gather; see cache/protocol/requests/gathers.hpp. If there are many, several of
+// these messages follow one another.
 struct GatherPart {
   std::uint64_t id = 0;  // number of the gather
   std::string call{};    // the collective call that it belongs to, such as "size(table 'users')"
   std::string bytes{};
+  bool more = false;  // more bytes follow
   bool operator==(GatherPart const&) const = default;
 };
 
@@ -167,8 +169,6 @@ enum class RowRequestKind {
   kLookup,  // values and found marks
   kAssign,  // sets values
   kErase,   // ends rows
-  kClaim,   // tells homes which rows this rank wants to own; see Store::localize()
-  kGrant,   // words: the rank that owns each claimed row, or kNoRow if this rank does not get it
   kTake,    // values, found marks and words: the rows, which their owner drops; see TableShard::wait_take()
   kReturn,  // tells homes that rows are not away any more, because they ended
   kWhere,   // words: the owner, the reason as a number, and the low and the high half of the first step there

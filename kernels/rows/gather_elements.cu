@@ -81,6 +81,7 @@ void run(Exec<S> ex, GatherStoredOfAll<T> const& all) {
   each_row_item(ex, list.segments(), [] GPUPS_FN(GatherStored<T> const& g, std::size_t i, NativeLanes lanes) {
     std::size_t const stride = g.rows.stride;
     if (stride == 0) return;
+    if (g.ids[i] == kNoRow) return;
     T const* const from = g.rows.row(g.ids[i]);
     lanes.each(stride, [&](std::size_t j) { g.out[i * stride + j] = from[j]; });
   });
@@ -93,6 +94,7 @@ void run(Exec<S> ex, ScatterStoredOfAll<T> const& all) {
   each_row_item(ex, list.segments(), [] GPUPS_FN(ScatterStored<T> const& s, std::size_t i, NativeLanes lanes) {
     std::size_t const stride = s.rows.stride;
     if (stride == 0) return;
+    if (s.ids[i] == kNoRow) return;
     T* const to = s.rows.row(s.ids[i]);
     lanes.each(stride, [&](std::size_t j) { to[j] = s.from[i * stride + j]; });
   });

@@ -46,7 +46,7 @@ void copy_words(Stream& stream, std::span<CopyWords const> lists);
 template <class T>
 struct GatherStored {
   Rows<T const> rows;
-  View<std::uint32_t const> ids;  // (n), numbers of existing rows
+  View<std::uint32_t const> ids;  // (n), numbers of existing rows; kNoRow: the elements of `out` do not change
   View<T> out;                    // (n * rows.stride)
 };
 void gather_stored(Stream& stream, std::span<GatherStored<float> const> lists);
@@ -61,7 +61,7 @@ void gather_stored(Stream& stream, GatherStored<T> const& list) {
 template <class T>
 struct ScatterStored {
   View<T const> from;             // (n * rows.stride)
-  View<std::uint32_t const> ids;  // (n), distinct
+  View<std::uint32_t const> ids;  // (n), distinct, or kNoRow: nothing is written
   Rows<T> rows;
 };
 void scatter_stored(Stream& stream, std::span<ScatterStored<float> const> lists);

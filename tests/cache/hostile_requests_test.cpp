@@ -91,20 +91,6 @@ TEST_F(HostilePeer, PrepareFailsDuringErase) {
   EXPECT_TRUE(tried);
 }
 
-// Lets the peer send body(i) in gather i, without an error.
-void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
-  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
-    auto const from_rank_0 = peer.receive();
-    auto const* const part = from_rank_0 ? std::get_if<GatherPart>(&*from_rank_0) : nullptr;
-    if (part == nullptr) return from_rank_0.has_value();
-    comm::Writer writer;
-    writer.put_text("");
-    writer.put_text(body(gathers));
-    peer.send(GatherPart{.id = gathers++, .call = part->call, .bytes = writer.body()});
-    return true;
-  };
-}
-
 TEST_F(HostilePeer, RejectsInvalidExpireResult) {
   answer_gathers(peer_, [](std::uint64_t) { return "many"; });
   auto const text = error_of([&] { store_->expire(table_, 5); });

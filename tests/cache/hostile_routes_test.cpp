@@ -172,11 +172,11 @@ TEST_F(HostileHome, RejectsAnswersThatWereNotRequested) {
 }
 
 TEST_F(HostileHome, RejectsRequestsThatMoveRowsAtAWrongTime) {
-  for (auto const kind : {RowRequestKind::kClaim, RowRequestKind::kGrant, RowRequestKind::kTake}) {
+  {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    peer.send(RowRequestHeader{.kind = kind, .keys = 1});
+    peer.send(RowRequestHeader{.kind = RowRequestKind::kTake, .keys = 1});
     EXPECT_NE(progress(store).find("localized rows while this rank did not"), std::string::npos);
   }
   peer_.send(RowRequestHeader{.kind = RowRequestKind::kReturn, .keys = 1});

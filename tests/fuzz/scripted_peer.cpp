@@ -208,8 +208,11 @@ void ScriptedPeer::request() {
 }
 
 void ScriptedPeer::gather() {
-  std::string const bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : "";
-  send(cache::GatherPart{.id = gathers_++, .call = call_, .bytes = bytes});
+  auto const choice = script_.byte() % 32;
+  std::string const bytes = choice % 2 == 1 ? std::string(8, '\1') : "";
+  bool const more = choice == 31;
+  send(cache::GatherPart{.id = gathers_, .call = call_, .bytes = bytes, .more = more});
+  if (!more) ++gathers_;
 }
 
 // Sends the peer's part of the next allreduce, with as many elements as rank 0 has, if rank 0 has begun it.

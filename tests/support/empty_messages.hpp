@@ -17,8 +17,7 @@ inline std::vector<cache::Message> empty_messages() {
   };
   for (auto const kind : {RowRequestKind::kLookup, RowRequestKind::kAssign, RowRequestKind::kErase}) add(kind);
   all.insert(all.end(), {SchemaMessage{}, LateForward{}});
-  for (auto const kind : {RowRequestKind::kClaim, RowRequestKind::kGrant, RowRequestKind::kTake,
-                          RowRequestKind::kReturn, RowRequestKind::kWhere}) {
+  for (auto const kind : {RowRequestKind::kTake, RowRequestKind::kReturn, RowRequestKind::kWhere}) {
     add(kind);
   }
   return all;

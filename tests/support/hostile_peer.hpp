@@ -6,12 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cache/wire/key_dictionary.hpp"
+#include "comm/base/serialization.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/base/hash.hpp"
@@ -37,6 +41,25 @@ using cache::tag;
 inline constexpr std::uint64_t kHuge = (std::uint64_t{1} << 28) - 1;  // the largest number of keys in a header
 inline constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
 inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
+
+// Returns the bytes of a rank in a collective call: an error, or a result if the error is empty.
+inline std::string rank_result(std::string const& error, std::string const& result) {
+  comm::Writer writer;
+  writer.put_text(error);
+  writer.put_text(result);
+  return writer.take();
+}
+// Lets the peer send body(i) in gather i, without an error.
+inline void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
+  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
+    auto const from_rank_0 = peer.receive();
+    auto const* const part = from_rank_0 ? std::get_if<GatherPart>(&*from_rank_0) : nullptr;
+    if (part == nullptr) return from_rank_0.has_value();
+    auto const bytes = rank_result("", body(gathers));
+    peer.send(GatherPart{.id = gathers++, .call = part->call, .bytes = bytes});
+    return true;
+  };
+}
 
 class HostilePeer : public testing::Test {
  protected:

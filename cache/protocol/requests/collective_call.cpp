@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/protocol/requests/collective_call.hpp"
 
+#include <utility>
+
 #include "comm/base/peer_error.hpp"
 #include "kernels/base/check.hpp"
 
@@ -29,6 +31,19 @@ RankResult decode_rank_result(std::string const& bytes) {
   return result;
 }
 
+// Returns the results of all ranks. Throws Error with the error of the lowest rank that has one.
+std::vector<std::string> results_of(std::vector<std::string> const& pieces) {
+  std::vector<std::string> results;
+  std::string first_error;
+  for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
+    RankResult result = parse_result(rank, [&] { return decode_rank_result(pieces[rank]); });
+    if (first_error.empty()) first_error = comm::peer_text(result.error);
+    results.push_back(std::move(result.result));
+  }
+  if (!first_error.empty()) throw Error(first_error);
+  return results;
+}
+
 }  // namespace
 
 void throw_invalid_result(std::size_t rank, std::string const& what) {
@@ -47,17 +62,23 @@ std::vector<std::string> wait_collective_call(Engine& engine, Timeout timeout,
   } catch (std::exception const& error) {
     mine.error = error.what();
   }
-  std::vector<std::string> results;
-  std::string first_error;
-  auto const pieces =
-      timeout == Timeout::kDefault ? engine.wait_allgather(encode(mine)) : engine.wait_allgather_forever(encode(mine));
-  for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
-    RankResult const result = parse_result(rank, [&] { return decode_rank_result(pieces[rank]); });
-    if (first_error.empty()) first_error = comm::peer_text(result.error);
-    results.push_back(result.result);
+  return results_of(timeout == Timeout::kDefault ? engine.wait_allgather(encode(mine))
+                                                 : engine.wait_allgather_forever(encode(mine)));
+}
+
+std::vector<std::string> wait_collective_exchange(Engine& engine,
+                                                  std::function<std::vector<std::string>()> const& local_work) {
+  std::vector<std::string> mine;
+  std::string own_error;
+  try {
+    mine = local_work();
+    GPUPS_ASSERT(mine.size() == static_cast<std::size_t>(engine.ranks()));
+  } catch (std::exception const& error) {
+    mine.assign(static_cast<std::size_t>(engine.ranks()), {});
+    own_error = error.what();
   }
-  if (!first_error.empty()) throw Error(first_error);
-  return results;
+  for (auto& bytes : mine) bytes = encode({own_error, std::move(bytes)});
+  return results_of(engine.wait_exchange(std::move(mine)));
 }
 
 }  // namespace gpups::cache

@@ -21,6 +21,11 @@ enum class Timeout { kDefault, kNone };
 std::vector<std::string> wait_collective_call(Engine& engine, Timeout timeout,
                                               std::function<std::string()> const& local_work);
 
+// The same with a result for each rank: local_work()[q] is for rank q. Returns those that the ranks have for this rank.
+// The time limit is the default.
+std::vector<std::string> wait_collective_exchange(Engine& engine,
+                                                  std::function<std::vector<std::string>()> const& local_work);
+
 // Throws PeerError: `rank` sent an invalid result. what: the invalid part, for the message.
 [[noreturn]] void throw_invalid_result(std::size_t rank, std::string const& what);
 

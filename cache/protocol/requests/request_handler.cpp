@@ -25,9 +25,6 @@ std::optional<Kind> collective_of(Kind kind) {
       return std::nullopt;
     case Kind::kReturn:
       return Kind::kErase;
-    case Kind::kGrant:
-    case Kind::kTake:
-      return Kind::kClaim;
     default:
       return kind;
   }
@@ -66,7 +63,7 @@ void RequestHandler::begin(std::shared_ptr<RowRequest> const& request) {
   }
   Served const mine{request->table, request->keys_of(me_), request->values_of(me_), request->found_of(me_),
                     request->words_of(me_)};
-  wait_serve(me_, request->kind, mine, [this, id] { finish_one(id); });
+  wait_serve(request->kind, mine, [this, id] { finish_one(id); });
 }
 
 void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr<RowRequest> const& request) {
@@ -152,7 +149,7 @@ void RequestHandler::serve(Rank reader, RowRequestHeader const& message) {
     served->found = std::move(sizes.found);
     served->words = std::move(sizes.words);
     MatrixView<float> const values = served->values.rows() == 0 ? MatrixView<float>() : served->values.view();
-    wait_serve(reader, kind, {table, served->keys, values, served->found, served->words},
+    wait_serve(kind, {table, served->keys, values, served->found, served->words},
                [this, reader, id, kind, served] { answer(reader, id, kind, served); });
   };
   auto const taken = countdown_callback(kind == Kind::kAssign ? 2 : 1, serve);
@@ -186,7 +183,7 @@ void RequestHandler::answer(Rank reader, std::uint64_t id, Kind kind, std::share
 
 // -- rows of this rank, and of this home --
 
-void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std::function<void()> then) {
+void RequestHandler::wait_serve(Kind kind, Served const& rows, std::function<void()> then) {
   bool const by_owner = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
   if (by_owner && placement_.any_moved) {
     auto const keys = to_host(stream_, rows.keys);
@@ -195,11 +192,11 @@ void RequestHandler::wait_serve(Rank reader, Kind kind, Served const& rows, std:
       return wait_serve_away(kind, rows, owners, std::move(then));
     }
   }
-  if (!rows.keys.empty()) wait_serve_here(reader, kind, rows);
+  if (!rows.keys.empty()) wait_serve_here(kind, rows);
   then();
 }
 
-void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows) {
+void RequestHandler::wait_serve_here(Kind kind, Served const& rows) {
   auto& shard = *tables_[number(rows.table)];
   switch (kind) {
     case Kind::kLookup:
@@ -212,14 +209,6 @@ void RequestHandler::wait_serve_here(Rank reader, Kind kind, Served const& rows)
       return shard.wait_take(stream_, rows.keys, rows.values, rows.found, rows.words);
     case Kind::kWhere:
       return wait_describe(rows);
-    case Kind::kClaim:
-      return claims_.add(reader, rows.table, to_host(stream_, rows.keys));
-    case Kind::kGrant: {
-      auto const keys = to_host(stream_, rows.keys);
-      auto const from = claims_.wait_grant(reader, rows.table, keys, stream_, placement_, round_.clock());
-      copy<std::uint32_t>(stream_, rows.words, View<std::uint32_t const>(from));
-      return stream_.wait();  // `from` ends here
-    }
     case Kind::kReturn: {
       auto const keys = to_host(stream_, rows.keys);
       return placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.clock());

@@ -12,7 +12,6 @@
 
 #include "cache/placement/owner_directory.hpp"
 #include "cache/protocol/requests/gathers.hpp"
-#include "cache/protocol/requests/row_claims.hpp"
 #include "cache/protocol/requests/row_request.hpp"
 #include "cache/protocol/round/round.hpp"
 #include "cache/rows/table_shard.hpp"
@@ -34,11 +33,8 @@ class RequestHandler {
   void begin(std::shared_ptr<GatherRequest> const& request) { gathers_.begin(request); }
   void begin(std::shared_ptr<RowRequest> const& request);
   // Sets the collective in which other ranks may change rows of this rank, by its kind of request: kAssign, kErase or,
-  // for localize, kClaim; nullopt: none.
-  void allow_change(std::optional<RowRequest::Kind> change) {
-    allowed_ = change;
-    if (!change) claims_.clear();
-  }
+  // for localize, kTake; nullopt: none.
+  void allow_change(std::optional<RowRequest::Kind> change) { allowed_ = change; }
   // Returns the ranks from which this rank waits for a reply, or for the bytes of a gather.
   std::vector<Rank> pending_peers() const;
   // Returns what this rank waits for, for error texts: a collective call, or "an answer".
@@ -79,8 +75,8 @@ class RequestHandler {
   void check_request(Rank reader, RowRequestHeader const& message);
   void serve(Rank reader, RowRequestHeader const& message);
   // Serves rows, and calls `then` when it is done, which may be later if rows are away.
-  void wait_serve(Rank reader, RowRequest::Kind kind, Served const& rows, std::function<void()> then);
-  void wait_serve_here(Rank reader, RowRequest::Kind kind, Served const& rows);
+  void wait_serve(RowRequest::Kind kind, Served const& rows, std::function<void()> then);
+  void wait_serve_here(RowRequest::Kind kind, Served const& rows);
   void wait_serve_away(RowRequest::Kind kind, Served const& rows, std::vector<Rank> const& owners,
                        std::function<void()> then);
   void wait_describe(Served const& rows);
@@ -94,7 +90,6 @@ class RequestHandler {
   Round const& round_;
   TableShards& tables_;
   OwnerDirectories& placement_;
-  RowClaims claims_;
 
   Gathers gathers_;
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;

@@ -1,89 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claims of Store::localize() at a home: which ranks want to own which of its rows, and who gets them.
+// The claims of Store::localize(): which ranks want to own which rows, and which rows their homes grant them.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <unordered_map>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "cache/placement/owner_directory.hpp"
+#include "cache/protocol/requests/row_request.hpp"
 #include "gpups/types.hpp"
-#include "kernels/rows/row_storage.hpp"
 
 namespace gpups::cache {
 
-// Collects the claims of one call. If several ranks claim a row, the lowest rank gets it. For the thread that makes
-// progress.
-class RowClaims {
- public:
-  // Adds a claim of a rank. keys: distinct.
-  void add(Rank claimant, TableId table, std::vector<Key> const& keys);
-  // Returns, for each key that the rank has claimed, the rank that owns the row, or kNoRow if the claimant does not
-  // get it or owns it already. The first call moves all claimed rows in the directories. REQUIRES: all ranks have
-  // claimed.
-  std::vector<std::uint32_t> wait_grant(Rank claimant, TableId table, std::vector<Key> const& keys, Stream& stream,
-                                        OwnerDirectories& placement, Clock since);
-  // Drops all claims, before or after a call.
-  void clear();
+// Return the bytes of a claim, which are keys, and of a grant, which has an element for each key of the claim: the rank
+// from which the claimant takes the row, or kNoOwner if it does not get the row or owns it already.
+std::string encode_claim(std::span<Key const> keys);
+std::string encode_grant(std::span<Rank const> from);
 
- private:
-  void wait_decide(Stream& stream, OwnerDirectories& placement, Clock since);
+// Return the claim or the grant that another rank has sent. home: this rank. claimed: the keys that this rank has
+// claimed. Throw PeerError for bytes that are none, and for keys with another home.
+std::vector<Key> decode_claim(Rank claimant, std::string const& bytes, Rank home, int ranks);
+std::vector<Rank> decode_grant(Rank home, std::string const& bytes, std::size_t claimed, int ranks);
 
-  // Who gets a claimed row, and from whom.
-  struct Move {
-    Rank to{}, from{};
-  };
-  std::map<TableId, std::unordered_map<Key, Move>> moves_;
-  bool decided_ = false;
-};
-
-inline void RowClaims::add(Rank claimant, TableId table, std::vector<Key> const& keys) {
-  auto& moves = moves_[table];
-  moves.reserve(moves.size() + keys.size());
-  for (Key const key : keys) {
-    auto const [place, added] = moves.try_emplace(key, Move{.to = claimant});
-    if (!added) place->second.to = std::min(place->second.to, claimant);
-  }
-}
-
-inline void RowClaims::wait_decide(Stream& stream, OwnerDirectories& placement, Clock since) {
-  decided_ = true;
-  for (auto& [table, moves] : moves_) {
-    auto& directory = placement.at(table);
-    std::vector<Key> keys;
-    std::vector<OwnerDirectory::Entry> to;
-    for (auto const& [key, move] : moves) keys.push_back(key);
-    auto const from = directory.wait_owners(stream, View<Key const>(keys), since);
-    std::size_t i = 0;  // in the order of `keys`: both loops have that of the map
-    std::vector<Key> moved;
-    for (auto& [key, move] : moves) {
-      move.from = from[i++];
-      if (move.from == move.to) continue;
-      moved.push_back(key);
-      to.push_back({move.to, PlacementReason::kLocalized, since});
-    }
-    directory.wait_set(stream, View<Key const>(moved), to, since);
-  }
-}
-
-inline std::vector<std::uint32_t> RowClaims::wait_grant(Rank claimant, TableId table, std::vector<Key> const& keys,
-                                                        Stream& stream, OwnerDirectories& placement, Clock since) {
-  if (!decided_) wait_decide(stream, placement, since);
-  std::vector<std::uint32_t> from;
-  auto const& moves = moves_[table];
-  for (Key const key : keys) {
-    auto const move = moves.find(key);
-    bool const granted = move != moves.end() && move->second.to == claimant && move->second.from != claimant;
-    from.push_back(granted ? number(move->second.from) : kernels::kNoRow);
-  }
-  return from;
-}
-
-inline void RowClaims::clear() {
-  moves_.clear();
-  decided_ = false;
-}
+// Returns the grants to all ranks; the lowest rank gets a row that several claim. Moves these rows in the directory,
+// from now on. claims: of each rank, for rows of this home. Blocks until the stream is done. Throws Error if there are
+// more than kernels::kUniqueKeysMax claims.
+std::vector<std::vector<Rank>> wait_grant(Stream& stream, OwnerDirectory& directory,
+                                          std::span<std::vector<Key> const> claims, Clock now);
 
 }  // namespace gpups::cache

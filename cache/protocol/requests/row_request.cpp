@@ -24,8 +24,19 @@ char const* name_of(RowRequest::Kind kind) {
     case RowRequest::Kind::kWhere:
       return "where";
     default:
-      return "localize";
+      return "expire";
   }
+}
+
+// Throws Error for keys that the function `call` of a Store cannot use.
+void require_keys(Stream const& stream, char const* call, View<Key const> keys) {
+  kernels::require_memory(keys, call, "keys");
+  GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
+                "{}() was called with {} keys (the maximum is {}): use several calls", call, keys.size(),
+                kernels::kUniqueKeysMax);
+  GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
+                "keys are on {} and the stream is on {} (the stream's device reads the keys): copy them first",
+                to_string(keys.device()), to_string(stream.device()));
 }
 
 // Groups keys on the host by home, without merging repeated keys.
@@ -47,13 +58,7 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
                                          std::size_t dim, std::size_t state_columns, int ranks,
                                          Array<std::uint32_t>& positions) {
   bool const lookup = kind == RowRequest::Kind::kLookup;
-  kernels::require_memory(keys, name_of(kind), "keys");
-  GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
-                "{}() was called with {} keys (the maximum is {}): use several calls", name_of(kind), keys.size(),
-                kernels::kUniqueKeysMax);
-  GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
-                "keys are on {} and the stream is on {} (the stream's device reads the keys): copy them first",
-                to_string(keys.device()), to_string(stream.device()));
+  require_keys(stream, name_of(kind), keys);
   auto request = std::make_shared<RowRequest>();
   request->kind = kind;
   request->table = table;
@@ -69,6 +74,18 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
   }
   request->allocate(stream.device(), dim, state_columns);
   return request;
+}
+
+KeysOfHomes wait_group_by_home(Stream& stream, char const* call, View<Key const> keys, int ranks) {
+  require_keys(stream, call, keys);
+  KeysOfHomes homes;
+  homes.first.resize(static_cast<std::size_t>(ranks) + 1);
+  Array<Key> const unique(stream.device(), keys.size());
+  Array<std::uint32_t> const positions(stream.device(), keys.size());
+  kernels::KeyPart const part{.keys = keys, .unique = unique, .positions = positions, .home_offsets = homes.first};
+  kernels::wait_unique_keys(stream, {.parts = {&part, 1}, .homes = static_cast<std::uint32_t>(ranks)});
+  homes.keys = to_host(stream, View<Key const>(unique).slice(0, homes.first.back()));
+  return homes;
 }
 
 std::shared_ptr<RowRequest> make_owned_request(Stream& stream, RowRequest::Kind kind, TableId table,
@@ -99,7 +116,6 @@ void RowRequest::allocate(Device device, std::size_t dim, std::size_t state_colu
   std::size_t const rows = targets.back();
   if (kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kTake) values = Matrix<float>(device, rows, dim);
   if (kind == Kind::kLookup || kind == Kind::kTake) found = Array<std::uint8_t>(device, rows);
-  if (kind == Kind::kGrant) width = 1;
   if (kind == Kind::kWhere) width = kWhereWords;
   if (kind == Kind::kTake) width = state_columns + kernels::kLifecycleWords;
   words = Array<std::uint32_t>(device, rows * width);

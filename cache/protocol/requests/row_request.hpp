@@ -63,6 +63,18 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
                                          std::size_t dim, std::size_t state_columns, int ranks,
                                          Array<std::uint32_t>& positions);
 
+// Distinct keys on the host, grouped by home: home h has keys[first[h]] .. keys[first[h + 1] - 1].
+struct KeysOfHomes {
+  std::vector<Key> keys;
+  std::vector<std::uint32_t> first;  // (ranks + 1)
+
+  std::span<Key const> of(Rank home) const {
+    return std::span(keys).subspan(first[number(home)], first[number(home) + 1] - first[number(home)]);
+  }
+};
+// Groups keys. call: the function of the Store, for errors. Waits for `stream`. Throws as make_request().
+KeysOfHomes wait_group_by_home(Stream& stream, char const* call, View<Key const> keys, int ranks);
+
 // Makes a request for keys whose owners are known. positions: set to the index of each key of the request in `keys`.
 // keys, owners: (n), on the host. A key without an owner, kNoOwner, is left out. Waits for `stream`.
 inline constexpr Rank kNoOwner{0xFFFFFFFF};
