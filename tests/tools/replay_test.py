@@ -12,7 +12,8 @@ import tempfile
 import unittest
 
 REPLAY, GPU_TRAIN = None, None
-SMALL = ("--batch", "16", "--features", "4", "--values", "1000", "--dim", "8", "--steps", "4", "--warm-up", "3")
+KEYS = ("--batch", "16", "--features", "4", "--values", "1000", "--dim", "8")
+SMALL = (*KEYS, "--steps", "4", "--warm-up", "3")
 CONFIG = """[model]
 dim = 16
 [train]
@@ -101,6 +102,82 @@ class ZipfKeys(unittest.TestCase):
             self.assertRegex(errors, r"^replay: error: .* \(.*\): ")
 
 
+class Het(unittest.TestCase):
+    """The protocol of HET, on keys with a Zipf distribution."""
+
+    def line(self, *arguments):
+        code, lines, errors = replay(*KEYS, "--steps", 20, "--policy", "het", *arguments)
+        self.assertEqual((code, len(lines)), (0, 1), errors)
+        return lines[0]
+
+    def test_prints_a_line_for_each_cache(self):
+        code, lines, errors = replay(*SMALL, "--policy", "static", "het", "--cache", "tinylfu", "lru", "lfu")
+        self.assertEqual(code, 0, errors)
+        static, *hets = lines
+        self.assertEqual([(line["policy"], line.get("cache")) for line in lines],
+                         [("static", None), ("het", "tinylfu"), ("het", "lru"), ("het", "lfu")])
+        value = gradient = 8 * 4
+        for line in hets:
+            self.assertEqual((line["read_bound"], line["write_bound"], line["cache_fraction"]), (10, 10, .1))
+            self.assertEqual((line["keys"], line["ranks"], line["steps"]), (static["keys"], 4, 4))
+            self.assertAlmostEqual(line["mb"], line["mb_values"] + line["mb_gradients"] + line["mb_keys"])
+            others = static["reads"]
+            self.assertAlmostEqual(line["cached"] + line["reads"], others)
+            self.assertAlmostEqual(line["hit_rate"], 1 - line["reads"] / line["keys"])
+            self.assertAlmostEqual(line["mb_values"], line["reads"] * value / 1e6)
+            self.assertAlmostEqual(line["mb_gradients"], line["updates"] * gradient / 1e6)
+            self.assertAlmostEqual(line["mb_keys"], (others + line["reads"] + line["updates"]) * 16 / 1e6)
+            self.assertAlmostEqual(line["mb_plain"], static["mb_values"] + static["mb_gradients"] + others * 16 / 1e6)
+            self.assertAlmostEqual(line["memory_mb"]["rows"], static["memory_mb"]["rows"])
+            self.assertGreater(line["cached"], 0)
+            self.assertGreater(line["link_ms"], 0)
+            # What HET does not have. The rest has the names of the other policies.
+            self.assertEqual(static.keys() - line.keys(), {"mb_moves", "leased", "moves", "keys_planned_per_s",
+                                                           "planning_ms"})
+            self.assertEqual(line.keys() - static.keys(), {"cache", "cache_fraction", "read_bound", "write_bound",
+                                                           "mb_plain", "cached", "updates"})
+
+    def test_each_option_changes_what_is_sent(self):
+        usual = self.line("--exponent", .8)
+        self.assertGreater(usual["mb_values"], self.line("--exponent", .8, "--read-bound", 1000)["mb_values"])
+        self.assertLess(usual["mb_gradients"], self.line("--exponent", .8, "--write-bound", 0)["mb_gradients"])
+        for cache in ("lfu", "tinylfu"):
+            self.assertNotEqual(usual["cached"], self.line("--exponent", .8, "--cache", cache)["cached"])
+        large = self.line("--exponent", .8, "--cache-fraction", 1)
+        self.assertGreater(large["hit_rate"], usual["hit_rate"])
+        # A line has a value, a gradient and three numbers of 8 bytes, and a cache a tenth of 1000 lines.
+        self.assertAlmostEqual(usual["memory_mb"]["cache"], 100 * (8 * 8 + 24) / 1e6)
+        self.assertGreater(large["memory_mb"]["cache"], usual["memory_mb"]["cache"])
+
+    def test_without_staleness_it_pushes_every_update(self):
+        line = self.line("--read-bound", 0, "--write-bound", 0, "--cache-fraction", 1)
+        self.assertAlmostEqual(line["updates"], line["cached"] + line["reads"])
+
+    def test_names_the_number_of_ranks_where_scaling_ends(self):
+        code, lines, errors = replay(*SMALL, "--ranks", 2, 4, "--policy", "het", "--cache", "lru", "lfu",
+                                     "--message-us", 1e5)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([line["cache"] for line in lines[:4]], ["lru", "lfu"] * 2)
+        self.assertEqual(lines[4:], [{"policy": "het", "cache": cache, "scales_to": 2} for cache in ("lru", "lfu")])
+
+    def test_rejects_what_does_not_go_together(self):
+        het = ("--policy", "het")
+        for words, arguments in (*((name, (name, value)) for name, value in (
+                                     ("--read-bound", 1), ("--write-bound", 1), ("--cache", "lru"),
+                                     ("--cache-fraction", .1))),
+                                 ("--staleness was given", (*het, "--staleness", 3)),
+                                 ("use one of", (*het, "--cache", "fifo")),
+                                 *((name, (*het, name, value)) for name, value in (
+                                     ("--read-bound", -1), ("--write-bound", -1), ("--cache-fraction", 0),
+                                     ("--cache-fraction", 1.5), ("--cache-fraction", "nan")))):
+            code, lines, errors = replay(*arguments)
+            self.assertEqual((code, lines), (2, []))
+            self.assertIn(words, errors)
+            self.assertRegex(errors, r"^replay: error: .* \(.*\): ")
+        code, _, errors = replay(*SMALL, "--policy", "static", "het", "--staleness", 3)
+        self.assertEqual(code, 0, errors)
+
+
 class TraceOfARun(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -138,6 +215,22 @@ class TraceOfARun(unittest.TestCase):
         self.assertEqual((four["steps"], twelve["steps"]), (24, 8))
         self.assertAlmostEqual(four["keys"], twelve["keys"])
         self.assertGreater(four["hit_rate"], twelve["hit_rate"])
+
+    def test_caches_have_a_fraction_of_the_rows_of_the_trace(self):
+        code, lines, errors = replay("--trace", self.run_folder, "--warm-up", 0, "--policy", "static", "het",
+                                     "--cache-fraction", .1)
+        self.assertEqual(code, 0, errors)
+        static, line = lines
+        self.assertEqual((line["ranks"], line["steps"]), (4, 24))
+        self.assertAlmostEqual(line["cached"] + line["reads"], static["reads"])
+        # Tables of 60 entities and 3 relations, all of which are used, with 16 floats or more in a row.
+        entities = 6
+        self.assertGreaterEqual(line["memory_mb"]["cache"], entities * (2 * 16 * 4 + 24) / 1e6)
+        self.assertLess(line["memory_mb"]["cache"], 2 * (entities + 1) * (2 * 32 * 4 + 24) / 1e6)
+        # More ranks use the same rows.
+        code, lines, errors = replay("--trace", self.run_folder, "--warm-up", 0, "--policy", "het", "--ranks", 12)
+        self.assertEqual(code, 0, errors)
+        self.assertAlmostEqual(lines[0]["memory_mb"]["cache"], line["memory_mb"]["cache"])
 
     def test_has_the_staleness_of_the_run(self):
         subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", "stale", "--trace-placement", "--set",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <unordered_set>
 #include <utility>
 
 #include "cache/placement/policy.hpp"
@@ -25,6 +26,7 @@ class ZipfBatches : public ReplayBatches {
   std::int64_t default_lookahead() const override { return 10; }
   std::int64_t window() const override { return cache::kPolicyWindow; }
   std::int64_t default_staleness() const override { return 0; }
+  std::vector<std::size_t> rows() const override { return {o_.values}; }
   double samples(int ranks) const override {
     return static_cast<double>(first_batch() + static_cast<std::size_t>(ranks - 1) * o_.batch);
   }
@@ -67,6 +69,18 @@ class TracedBatches : public ReplayBatches {
   std::int64_t default_lookahead() const override { return trace_.description.lookahead; }
   std::int64_t window() const override { return trace_.description.window; }
   std::int64_t default_staleness() const override { return trace_.description.staleness; }
+  // Those that any batch of the trace uses.
+  std::vector<std::size_t> rows() const override {
+    std::vector<std::unordered_set<Key>> used(trace_.description.tables.size());
+    for (auto const& step : trace_.steps) {
+      for (auto const& parts : step) {
+        for (auto const& [table, keys] : parts) used[table].insert(keys.begin(), keys.end());
+      }
+    }
+    std::vector<std::size_t> rows;
+    for (auto const& keys : used) rows.push_back(keys.size());
+    return rows;
+  }
   std::int64_t steps(int ranks) const override {
     GPUPS_REQUIRE(
         ranks % recorded() == 0,

@@ -28,6 +28,8 @@ class ReplayBatches {
   // Returns the number of steps whose uses the policy sees.
   virtual std::int64_t window() const = 0;
   virtual std::int64_t default_staleness() const = 0;
+  // Returns the number of rows of each table, of which a cache has a fraction.
+  virtual std::vector<std::size_t> rows() const = 0;
   // Returns the number of steps that these ranks can be replayed for. Throws Error if there are no batches for them.
   virtual std::int64_t steps(int /*ranks*/) const { return std::numeric_limits<std::int64_t>::max(); }
   // Returns the samples of all ranks in a step.

@@ -57,6 +57,37 @@ void add_zipf_options(CLI::App& app, ReplayCommand& o, CLI::Option* trace) {
       ->excludes(trace);
 }
 
+std::vector<CLI::Option*> add_het_options(CLI::App& app, HetCommand& o) {
+  return {number_option(app, "--read-bound", o.read_bound, 0, 1e15,
+                        "updates of a row that a cached copy may lack when it is read; with --policy het"),
+          number_option(app, "--write-bound", o.write_bound, 0, 1e15,
+                        "updates of a cached row that a rank keeps to itself; with --policy het"),
+          app.add_option_function<std::vector<std::string>>(
+                 "--cache",
+                 [&o](std::vector<std::string> const& names) {
+                   o.caches.clear();
+                   for (auto const& name : names) o.caches.push_back(cache::eviction_of(name));
+                 },
+                 "caches: lru (default), lfu, tinylfu; with --policy het")
+              ->option_text("NAME ..."),
+          number_option(app, "--cache-fraction", o.cache_fraction, 1e-9, 1,
+                        "lines of a rank's cache as a fraction of --values, or of the rows of a table that the trace "
+                        "uses; with --policy het")};
+}
+
+// Throws Error if options were given that none of the policies has.
+void require_options_work(ReplayCommand const& o, std::vector<CLI::Option*> const& of_het, CLI::Option* staleness) {
+  auto const hets = std::count(o.policies.begin(), o.policies.end(), kHet);
+  for (auto const* const option : of_het) {
+    GPUPS_REQUIRE(hets > 0 || option->count() == 0,
+                  "{} was given without the policy het (the other policies have no such cache): add het to --policy",
+                  option->get_name());
+  }
+  GPUPS_REQUIRE(hets < std::ssize(o.policies) || staleness->count() == 0,
+                "--staleness was given and the only policy is het (its bounds are numbers of updates, not of steps): "
+                "give --read-bound and --write-bound");
+}
+
 }  // namespace
 
 std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
@@ -64,14 +95,17 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
   CLI::App app("Computes what ranks would send with placement policies, and how far they scale, without a cluster");
   app.add_option("--ranks", o.ranks, "numbers of ranks; default: those of the trace, else 4")
       ->check(CLI::Range(2, 4096));
-  app.add_option("--policy", o.policies, "policies: static, relocate, adaptive, random; default: static adaptive")
+  app.add_option("--policy", o.policies,
+                 "policies: static, relocate, adaptive, random, or het, the protocol of HET; default: static adaptive")
       ->option_text("NAME ...");
   auto* const trace = app.add_option(
       "--trace", o.trace, "folder of a run with placement.trace_steps; default: keys with a Zipf distribution");
-  app.add_option("--staleness", o.staleness,
-                 "steps by which reads may be behind, with as many copies as this needs; default: that of the trace, "
-                 "else 0")
-      ->check(CLI::Range(0, 65536));
+  auto* const staleness =
+      app.add_option("--staleness", o.staleness,
+                     "steps by which reads may be behind, with as many copies as this needs; default: that of the "
+                     "trace, else 0; not for het")
+          ->check(CLI::Range(0, 65536));
+  auto const of_het = add_het_options(app, o.het);
   app.add_option("--lookahead", o.lookahead,
                  "steps that batches are prepared ahead; default: that of the trace, else 10")
       ->check(CLI::Range(kLeastLookahead, std::int64_t{1000}));
@@ -95,9 +129,10 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
     throw Error(fmt::format("the command cannot be understood ({}): see replay --help", error.what()));
   }
   for (auto const& policy : o.policies) {
-    GPUPS_REQUIRE(placement_policy(policy) != PlacementPolicy::kAuto,
+    GPUPS_REQUIRE(policy == kHet || placement_policy(policy) != PlacementPolicy::kAuto,
                   "--policy auto was given (a replay has no hosts on which it depends): give static or adaptive");
   }
+  require_options_work(o, of_het, staleness);
   GPUPS_REQUIRE(o.exponent != 1, "--exponent is {} (it must not be 1): use 1.05", o.exponent);
   std::sort(o.ranks.begin(), o.ranks.end());
   o.ranks.erase(std::unique(o.ranks.begin(), o.ranks.end()), o.ranks.end());

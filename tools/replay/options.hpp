@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/placement/het/het_cache.hpp"
 #include "cache/placement/policy.hpp"
 #include "gpups/table.hpp"
 
@@ -16,9 +17,18 @@ namespace gpups::tools {
 // The fewest steps that batches are prepared ahead if policies can move their rows.
 inline constexpr std::int64_t kLeastLookahead = 2;
 
+// The policy `het`: the protocol of HET, which is compared with those of the library.
+inline constexpr char const* kHet = "het";
+struct HetCommand {
+  std::uint64_t read_bound = 10, write_bound = 10;  // in updates of a row
+  std::vector<cache::Eviction> caches{cache::Eviction::kLru};
+  double cache_fraction = .1;  // lines of a rank's cache, as a fraction of the rows of a table
+};
+
 struct ReplayCommand {
-  std::vector<int> ranks;  // empty: the ranks of the trace, else 4
-  std::vector<std::string> policies{"static", "adaptive"};
+  std::vector<int> ranks;                                   // empty: the ranks of the trace, else 4
+  std::vector<std::string> policies{"static", "adaptive"};  // or kHet
+  HetCommand het;
   std::string trace;                                        // folder; empty: keys with a Zipf distribution
   std::optional<std::int64_t> lookahead, staleness, steps;  // default: those of the trace, else 10, 0 and 4
   std::int64_t warm_up = 12;

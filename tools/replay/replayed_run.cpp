@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::uint64_t kStepsKept = 4;  // replicas of these steps are kept at least
 
-// Key dictionaries are not counted.
-std::size_t bytes_of_rows(TableOptions const& table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
-  std::size_t bytes = 0;
-  for (auto const& line : cache::memory_plan(table, rows, replicas, 0, ranks, 0, false)) bytes += line.bytes;
-  return bytes;
-}
-
 PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::PlacementReplay const& replay, int ranks) {
   double const fraction = StoreOptions{}.replica_fraction;
   PlacementMemory most;
@@ -45,6 +38,14 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
   return most;
 }
 
+}  // namespace
+
+std::size_t bytes_of_rows(TableOptions const& table, std::uint64_t rows, std::uint64_t replicas, int ranks) {
+  std::size_t bytes = 0;
+  for (auto const& line : cache::memory_plan(table, rows, replicas, 0, ranks, 0, false)) bytes += line.bytes;
+  return bytes;
+}
+
 void add_step(ReplayCommand const& o, cache::ReplayedStep const& sent, ReplayedRun& run) {
   auto& all = run.sent;
   all.keys += sent.keys, all.leased += sent.leased, all.reads += sent.reads, all.updates += sent.updates,
@@ -63,7 +64,14 @@ void add_step(ReplayCommand const& o, cache::ReplayedStep const& sent, ReplayedR
   run.link_seconds += std::max(node, network);
 }
 
-}  // namespace
+std::int64_t steps_to_replay(ReplayCommand const& o, ReplayBatches const& batches, int ranks) {
+  std::int64_t const available = batches.steps(ranks);
+  GPUPS_REQUIRE(o.warm_up + o.steps.value_or(1) <= available,
+                "{} steps are to be replayed on {} ranks, and the trace has {} (nothing would be counted): use fewer "
+                "ranks, or smaller --warm-up and --steps",
+                o.warm_up + o.steps.value_or(1), ranks, available);
+  return o.steps ? o.warm_up + *o.steps : o.trace.empty() ? o.warm_up + 4 : available;
+}
 
 ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, PlacementPolicy policy, int ranks) {
   auto const tables = batches.tables();
@@ -79,19 +87,14 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
   for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
   cache::PlacementReplay replay(options);
 
-  std::int64_t const available = batches.steps(ranks);
-  GPUPS_REQUIRE(o.warm_up + o.steps.value_or(1) <= available,
-                "{} steps are to be replayed on {} ranks, and the trace has {} (nothing would be counted): use fewer "
-                "ranks, or smaller --warm-up and --steps",
-                o.warm_up + o.steps.value_or(1), ranks, available);
-  std::int64_t const end = o.steps ? o.warm_up + *o.steps : o.trace.empty() ? o.warm_up + 4 : available;
+  auto const end = steps_to_replay(o, batches, ranks);
   ReplayedRun run;
-  run.policy = policy, run.ranks = ranks, run.steps = end - o.warm_up;
+  run.policy = name_of(policy), run.plans = plans, run.ranks = ranks, run.steps = end - o.warm_up;
   run.received.resize(static_cast<std::size_t>(ranks));
   double planned_before = 0;
   for (std::int64_t step = 0, announced = 0; step < end; ++step) {
     if (step == o.warm_up) planned_before = replay.planning_seconds();
-    for (; announced < std::min(available, number(replay.announced_end())); ++announced) {
+    for (; announced < std::min(batches.steps(ranks), number(replay.announced_end())); ++announced) {
       for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
         for (auto const& [table, keys] : batches.parts(rank, announced, ranks)) {
           replay.announce(Rank{rank}, Clock{announced}, table, keys);

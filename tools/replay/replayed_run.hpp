@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "cache/placement/replay.hpp"
@@ -19,8 +21,16 @@ struct PlacementMemory {
   std::size_t uses = 0;       // announced uses of rows of this home
 };
 
+// What only a replay of HET has.
+struct HetCounts {
+  cache::Eviction eviction{};
+  double plain_bytes = 0;  // that ranks without caches would have sent
+  std::size_t memory = 0;  // the largest memory of a rank's caches in bytes
+};
+
 struct ReplayedRun {
-  PlacementPolicy policy{};
+  std::string policy;
+  bool plans = false;  // homes choose owners
   int ranks = 0;
   std::int64_t steps = 0;                                          // that are counted
   cache::ReplayedStep sent;                                        // in all of them
@@ -30,7 +40,17 @@ struct ReplayedRun {
   double planning_seconds = 0;                                     // of all homes, on one core
   std::vector<std::uint64_t> rows_owned;                           // by rank
   PlacementMemory memory;
+  std::optional<HetCounts> het;
 };
+
+// Returns the number of steps to replay, with those that are not counted. Throws Error if there are too few batches.
+std::int64_t steps_to_replay(ReplayCommand const& options, ReplayBatches const& batches, int ranks);
+
+// Adds what was sent in a step that is counted.
+void add_step(ReplayCommand const& options, cache::ReplayedStep const& sent, ReplayedRun& run);
+
+// Returns the bytes of rows that a rank owns, and of replicas. Key dictionaries are not counted.
+std::size_t bytes_of_rows(TableOptions const& table, std::uint64_t rows, std::uint64_t replicas, int ranks);
 
 ReplayedRun run_replay(ReplayCommand const& options, ReplayBatches const& batches, PlacementPolicy policy, int ranks);
 
