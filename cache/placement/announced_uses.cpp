@@ -70,6 +70,11 @@ std::size_t AnnouncedUses::steps(Clock first, Clock end) const {
   return static_cast<std::size_t>(std::distance(steps_.lower_bound(first), steps_.lower_bound(end)));
 }
 
+std::vector<AnnouncedBatch> AnnouncedUses::drop(Clock step) {
+  auto dropped = steps_.extract(step);
+  return dropped.empty() ? std::vector<AnnouncedBatch>{} : std::move(dropped.mapped().batches);
+}
+
 void AnnouncedUses::list_keys(Stream& stream, std::size_t tables, Clock step, kernels::HostReads& reads) {
   auto const found = steps_.find(step);
   if (found == steps_.end()) return;

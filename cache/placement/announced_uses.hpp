@@ -79,8 +79,10 @@ class AnnouncedUses {
   StepUses const* at(Clock step) const;
   // Returns the number of steps with uses, from `first` to the one before `end`.
   std::size_t steps(Clock first, Clock end) const;
-  // Drops a step.
-  void drop(Clock step) { steps_.erase(step); }
+  // Drops a step, and returns its batches.
+  std::vector<AnnouncedBatch> drop(Clock step);
+  // Returns the number of steps whose users a policy sees.
+  std::int64_t window() const { return window_steps_; }
 
   // Lists the distinct keys of the batches of `step`; does nothing if there are none. Queued on the stream. reads: the
   // host reads their numbers with these.

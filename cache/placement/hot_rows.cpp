@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "kernels/runtime/host_reads.hpp"
 
@@ -45,6 +46,32 @@ std::vector<RankedRow> wait_hottest_rows(Stream& stream, UsedRows const& used, s
     rows.push_back({TableId{place->table}, keys[place->row], place->uses, {from, from + count[place->row]}});
   }
   return rows;
+}
+
+void HotStep::begin(Clock step, std::vector<AnnouncedBatch> batches, std::size_t ahead) {
+  if (batches.empty()) return;
+  if (ahead >= std::exchange(ahead_, ahead)) begun_.clear();
+  begun_.emplace(step, std::move(batches));
+}
+
+std::vector<RankedRow> HotStep::wait_hottest_rows(Stream& stream, std::size_t tables, AnnouncedUses const& later,
+                                                  std::size_t most) const {
+  if (begun_.empty()) return {};
+  Clock const hot = begun_.begin()->first;
+  AnnouncedUses uses(later.window());
+  auto const add = [&](Clock step, std::vector<AnnouncedBatch> const& batches) {
+    for (auto const& batch : batches) uses.add(step, {.reader = batch.reader, .parts = batch.parts});
+  };
+  for (auto const& [step, batches] : begun_) add(step, batches);
+  for (Clock step = hot; step < hot + later.window(); step = step + 1) {
+    if (auto const* const of_step = later.at(step)) add(step, of_step->batches);
+  }
+  kernels::HostReads keys(stream), users(stream);
+  uses.list_keys(stream, tables, hot, keys);
+  keys.wait();
+  auto const used = uses.list_rows_with_users(stream, hot, users);
+  users.wait();
+  return cache::wait_hottest_rows(stream, used, most);
 }
 
 }  // namespace gpups::cache

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoundExecutor between rounds: announces batches, saves and loads residuals, and drops or moves rows.
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "cache/protocol/round_executor.hpp"
 #include "kernels/base/check.hpp"
 
 namespace gpups::cache {
+
+namespace {
+
+// Returns the keys of a batch that have this home, by part, in the memory of its pattern.
+std::vector<ListKeys> keys_of_home(PreparedBatch::Impl const& batch, Rank home) {
+  std::shared_ptr<Array<Key> const> const memory(batch.pattern, &batch.pattern->keys);
+  std::vector<ListKeys> keys;
+  for (auto const& part : batch.parts) keys.push_back({part.table, part.keys_at(home), memory});
+  return keys;
+}
+
+}  // namespace
 
 // -- batches --
 
@@ -66,9 +80,11 @@ void RoundExecutor::announce_rows(BatchPtr const& batch, std::int64_t unannounce
     router_.wait_route(pending);
     bool const is_remote =
         std::any_of(batch->parts.begin(), batch->parts.end(), [](auto const& part) { return part.reads.size() > 0; });
+    bool const in_time = batch->clock > state_.round.next_in();
+    if (in_time) own_intents_.emplace_back(batch->clock, keys_of_home(*batch, state_.me));
     if (!is_remote) {
       pending.sent = true;
-    } else if (batch->clock <= state_.round.next_in()) {
+    } else if (!in_time) {
       late_fetches_.wait_fetch(pending, {});
     } else {
       intents_.wait_queue(*batch);

@@ -55,7 +55,7 @@ struct HotRow {
   TableId table{};
   Key key{};
   RowPlacement placement{};
-  std::vector<std::uint32_t> uses;  // (ranks): announced uses by each rank; each part of a batch counts
+  std::vector<std::uint32_t> uses;  // (ranks): steps for which each rank has announced that it uses the row
 
   std::uint64_t all_uses() const {
     std::uint64_t sum = 0;

@@ -325,10 +325,16 @@ class GPUPS_EXPORT Store {
   RowPlacement where(TableId table, Key key);
 
   // Returns the most used rows of this home, by number of announced uses, descending: at most `count`, and at most
-  // kHotRowsMax. Only rows that the placement policy may move, so none with PlacementPolicy::kStatic. The home counts
-  // the uses when it decides where the rows of a step are, so they are those of the rows that a step uses, in that
-  // step and up to 15 later ones. The step is the last one for which batches were prepared as far ahead as for the step
-  // before it. Owners are those in step clock(). Cost: none for other ranks. Not collective.
+  // kHotRowsMax. They are rows that one step uses, the hot step, and their uses are those that ranks have announced for
+  // that step and up to 15 later ones; StoreOptions::placement_window - 1, if rows may move. The hot step is clock()
+  // or, if rows may move or have moved, the next one. At the end of training, when fewer and fewer steps are announced,
+  // it is the last one for which batches were announced as far ahead as for the step before it. Batches that were
+  // prepared too late for a round do not count. Under bounded staleness, uses that are not announced do not count, and
+  // gradients that have waited count in the step that sends them. Owners are those in step clock().
+  //
+  // Cost: sorts the keys that are announced to this home for these steps; none for other ranks. To count at the end of
+  // training, a store keeps the batches of the hot step and of later ones, at most 16 steps, until another step is hot:
+  // this takes no more memory than when all of them were announced. Not collective.
   std::vector<HotRow> hottest_rows(std::size_t count);
   static constexpr std::size_t kHotRowsMax = 64;
 

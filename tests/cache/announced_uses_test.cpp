@@ -217,6 +217,41 @@ TEST_P(AnnouncedUsesOn, ReportTheMostUsedRows) {
   EXPECT_EQ(wait_hottest_rows(stream_, used, 64).size(), 5U);
 }
 
+// While ranks announce as far ahead, the batches of a step are forgotten when the next one begins. At the end, those of
+// the hot step stay, and those after it.
+TEST_P(AnnouncedUsesOn, KeepTheBatchesOfTheLastStepsOnly) {
+  constexpr std::int64_t kSteps = 9;
+  HotStep hot;
+  std::vector<std::weak_ptr<Array<Key> const>> keys;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    auto part = list(0, {7, static_cast<std::uint64_t>(20 + step)});
+    keys.push_back(part.memory);
+    uses_.add(Clock{step}, {Rank{1}, {std::move(part)}});
+  }
+  auto const begin = [&](std::int64_t step, std::size_t ahead) {
+    hot.begin(Clock{step}, uses_.drop(Clock{step}), ahead);
+    std::vector<std::int64_t> kept;
+    for (std::int64_t past = 0; past <= step && past < kSteps; ++past) {
+      if (!keys[static_cast<std::size_t>(past)].expired()) kept.push_back(past);
+    }
+    return kept;
+  };
+  using Steps = std::vector<std::int64_t>;
+  EXPECT_TRUE(hot.wait_hottest_rows(stream_, kTables, uses_, 9).empty());
+  EXPECT_EQ(begin(0, 3), Steps{0});
+  EXPECT_EQ(begin(1, 4), Steps{1});
+  EXPECT_EQ(begin(2, 4), Steps{2});
+  EXPECT_EQ(begin(3, 3), (Steps{2, 3})) << "fewer";
+  EXPECT_EQ(begin(4, 3), Steps{4}) << "no fewer again";
+  for (std::int64_t step = 5; step < kSteps; ++step) EXPECT_EQ(begin(step, 8 - static_cast<std::size_t>(step))[0], 5);
+  EXPECT_EQ(begin(kSteps, 0), (Steps{5, 6, 7, 8})) << "a step without batches";
+  auto const rows = hot.wait_hottest_rows(stream_, kTables, uses_, 9);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].key, Key{7});
+  EXPECT_EQ(rows[0].uses, 4U);
+  EXPECT_EQ(rows[1].key, Key{25});
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, AnnouncedUsesOn, test::kDevices, test::device_name);
 
 }  // namespace

@@ -185,13 +185,10 @@ PageSection hot_rows_section(RunView const& view) {
                       ""};
   if (rows.is_array() && !rows.empty()) {
     section.body = hot_table(rows, view.run.ranks());
-  } else if (!view.rows_move()) {
-    section.body = no_plot("", "Uses are counted only where rows move: placement.policy is static.");
   } else if (view.run.summary.is_null()) {
     section.body = no_plot("", "The rows are in summary.json, which is written when the run ends.");
   } else {
-    section.body =
-        no_plot("", "No batch was prepared far enough ahead for the policy, or its tables do not move rows.");
+    section.body = no_plot("", "No batch was prepared early enough to be announced: train.lookahead is the distance.");
   }
   return section;
 }

@@ -30,25 +30,20 @@ std::vector<HomePlanner::Plan> HomePlanner::wait_plan() {
   if (step == nullptr) return plans;
   kernels::HostReads reads(state_.stream);
   // Without a policy, the users of rows do not matter.
-  auto used = state_.rows_move() ? uses_.list_rows_with_users(state_.stream, clock, reads) : uses_.list_rows(clock);
+  auto const used =
+      state_.rows_move() ? uses_.list_rows_with_users(state_.stream, clock, reads) : uses_.list_rows(clock);
   auto const lists = wait_list(*step, used, clock, reads);
   queue_forwards(*step, lists, clock);
   auto routes = write_routes(*step, lists, clock);
   for (std::size_t b = 0; b < step->batches.size(); ++b) {
     plans.push_back({step->batches[b].reader, keys_of(*step, lists, b, state_.me), std::move(routes[b])});
   }
-  if (state_.rows_move() && sees_as_far(clock)) {
-    hot_rows_ = std::move(used);
-  }
-  uses_.drop(clock);
+  begin(clock);
   return plans;
 }
 
-// Returns true if batches are announced as far ahead of a step as they were for the step before. At the end of
-// training, fewer and fewer are.
-bool HomePlanner::sees_as_far(Clock clock) {
-  auto const ahead = uses_.steps(clock + 1, clock + kernels::kPolicyWindow);
-  return ahead >= std::exchange(steps_ahead_, ahead);
+void HomePlanner::begin(Clock step) {
+  hot_step_.begin(step, uses_.drop(step), uses_.steps(step + 1, step + kernels::kPolicyWindow));
 }
 
 std::vector<kernels::RowsOfTable> HomePlanner::rows_of_tables(UsedRows const& used) const {
@@ -204,7 +199,7 @@ std::vector<std::optional<BatchRoute>> HomePlanner::write_routes(StepUses const&
 }
 
 std::vector<RankedRow> HomePlanner::wait_hottest_rows(std::size_t most) const {
-  return cache::wait_hottest_rows(state_.stream, hot_rows_, most);
+  return hot_step_.wait_hottest_rows(state_.stream, state_.tables.size(), uses_, most);
 }
 
 std::map<Rank, OutgoingForwards> HomePlanner::wait_take_forwards() {

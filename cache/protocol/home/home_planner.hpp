@@ -35,7 +35,8 @@ class HomePlanner {
 
   // Sets the number of steps whose users the policy sees. Call it before the first batch.
   void set_window(std::int64_t steps) { uses_ = AnnouncedUses(steps); }
-  // Adds a batch that is announced in time, for wait_plan(). The keys of each part are ascending.
+  // Adds a batch that is announced in time, for wait_plan() or begin(). For wait_plan(), the keys of each part are
+  // ascending.
   void announce(Rank reader, Clock clock, std::vector<ListKeys> parts);
   // Looks at the batches of a step, of which all that are announced in time have arrived. Queued on the stream. reads:
   // the host reads the numbers of rows with these.
@@ -66,7 +67,10 @@ class HomePlanner {
   // Finds the owners of the rows of a late fetch. REQUIRES: the step is planned.
   LatePlan wait_plan_late(Rank reader, Clock clock, std::vector<PartKeys> const& parts) const;
 
-  // Returns the most used rows of the last step whose batches were announced as far ahead as those of the step before.
+  // Begins a step that is not planned, because all rows are at their homes. All batches that are announced in time have
+  // arrived.
+  void begin(Clock step);
+  // See HotStep.
   std::vector<RankedRow> wait_hottest_rows(std::size_t most) const;
 
   // Return what is queued, by receiving rank, and clear it.
@@ -88,7 +92,6 @@ class HomePlanner {
     }
   };
   std::vector<kernels::RowsOfTable> rows_of_tables(UsedRows const& used) const;
-  bool sees_as_far(Clock clock);
   StepLists wait_list(StepUses const& step, UsedRows const& used, Clock clock, kernels::HostReads& reads);
   KeysByRole keys_of(StepUses const& step, StepLists const& lists, std::size_t batch, Rank owner) const;
   void queue_forwards(StepUses const& step, StepLists const& lists, Clock clock);
@@ -96,8 +99,7 @@ class HomePlanner {
 
   RoundState& state_;
   AnnouncedUses uses_;
-  UsedRows hot_rows_;            // of the step that wait_hottest_rows() looks at
-  std::size_t steps_ahead_ = 0;  // announced steps after the one that was planned last
+  HotStep hot_step_;
   Clock planned_{-1};
   std::optional<Clock> expected_;
   std::map<Rank, OutgoingForwards> forwards_;  // by owner, with plain keys

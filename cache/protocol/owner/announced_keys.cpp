@@ -180,11 +180,8 @@ void AnnouncedKeys::receive(Rank from, Intents const& intents, std::function<voi
       from, tag(Section::kKeys, state_.step(), 0), intents, decoders_,
       [this, from, batches = intents.batches, then = std::move(then)](std::vector<std::vector<ListKeys>> keys) {
         for (std::size_t i = 0; i < batches.size(); ++i) {
-          if (state_.placement.any_moved) {
-            planner_.announce(from, batches[i].clock, std::move(keys[i]));
-          } else {
-            take({from, batches[i].clock}, state_.me, {std::move(keys[i])});
-          }
+          planner_.announce(from, batches[i].clock, keys[i]);
+          if (!state_.placement.any_moved) take({from, batches[i].clock}, state_.me, {std::move(keys[i])});
         }
         then();
       });

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/report/axis.hpp"
 #include "trainer/report/intervals.hpp"
@@ -158,7 +160,7 @@ TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
   run("run", {"run.ranks=2"});
   std::string const still = page();
   for (char const* words : {"No row moves: placement.policy is static.", "so there is nothing to compare",
-                            "Uses are counted only where rows move"}) {
+                            "uses by rank 0", "it is at its home"}) {
     EXPECT_NE(still.find(words), std::string::npos) << words;
   }
   std::filesystem::remove_all(run_folder());
@@ -246,6 +248,24 @@ TEST_F(ReportTest, LinesHaveTheCountersOfTheSummary) {
   EXPECT_EQ(owned[0] + owned[1] + owned[2], 124) << "entities and relations";
   EXPECT_EQ(summary.at("hottest_rows").size(), 20U);
   EXPECT_EQ(summary.at("hottest_rows")[0].at("uses").size(), 3U);
+}
+
+// Rows that do not move are counted as well. A step near the end and those after it have at most 16 uses of a rank.
+TEST_F(ReportTest, HottestRowsAreThereWithEveryPolicy) {
+  auto const hottest = run("run", {"run.ranks=3", "placement.policy=static"}).at("hottest_rows");
+  ASSERT_EQ(hottest.size(), 20U);
+  int before = 3 * 16;
+  for (auto const& row : hottest) {
+    EXPECT_EQ(row.at("reason"), "home");
+    EXPECT_EQ(row.at("owner"), row.at("home"));
+    int all = 0;
+    for (int const uses : row.at("uses")) {
+      EXPECT_LE(uses, 16);
+      all += uses;
+    }
+    EXPECT_LE(all, std::exchange(before, all));
+  }
+  EXPECT_GT(before, 0);
 }
 
 }  // namespace
