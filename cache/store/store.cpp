@@ -85,6 +85,14 @@ TableId Store::add_table(TableOptions const& options) {
 
 TableOptions const& Store::table(TableId table) const { return impl_->shard(table).options(); }
 
+std::vector<int> Store::ranks_per_host() const {
+  auto const hosts = impl_->engine_.rules_of(impl_->schema()).hosts;
+  if (hosts.empty()) return {ranks()};
+  std::vector<int> counts(hosts.back() + 1, 0);
+  for (auto const host : hosts) ++counts[host];
+  return counts;
+}
+
 bool Store::rows_move(TableId table) const { return impl_->rows_move(table); }
 
 std::vector<MemoryPlanLine> Store::memory_plan() const {

@@ -176,6 +176,9 @@ class GPUPS_EXPORT Store {
   TableId add_table(TableOptions const& options);
   // Returns the options of a table.
   TableOptions const& table(TableId table) const;
+  // Returns the number of ranks on each host, in rank order: {2, 2}. It is that of StoreOptions::ranks_per_host, if
+  // this is not 0. Ranks on a host that are not one after another count as those of several hosts.
+  std::vector<int> ranks_per_host() const;
   // Returns whether rows of a table may move while training: see StoreOptions::placement.
   bool rows_move(TableId table) const;
   // Returns the memory that the tables will use on this rank if they have `expected_rows` rows. It is memory of the

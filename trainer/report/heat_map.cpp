@@ -45,6 +45,11 @@ std::string heat_map(HeatMap const& map) {
                bytes > most / 2 ? "on-strong" : "");
     }
   }
+  for (std::size_t const rank : map.borders) {
+    double const offset = cell * static_cast<double>(rank) - gap / 2;
+    svg.line(kLeft - 20, kTop + offset, kLeft + kSide, kTop + offset, "border");
+    svg.line(kLeft + offset, kTop - 20, kLeft + offset, kTop + kSide, "border");
+  }
   if (ranks <= kWrittenRanks) svg.text(kLeft + kSide, 14, unit.name, Svg::Anchor::kEnd, "unit");
   return svg.finish();
 }

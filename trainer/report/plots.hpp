@@ -67,6 +67,7 @@ std::string bar_plot(BarPlot const& plot);
 struct HeatMap {
   std::string title;
   std::vector<std::vector<double>> bytes;  // (ranks, ranks): from, to
+  std::vector<std::size_t> borders{};      // the first rank of each host but the first one: a line before it
 };
 std::string heat_map(HeatMap const& map);
 

@@ -139,6 +139,7 @@ svg .title { font-weight: 600; }
 svg .on-strong { fill: var(--on-strong); }
 svg .grid { stroke: var(--line); }
 svg .axis { stroke: var(--axis); }
+svg .border { stroke: var(--ink); stroke-width: 2; }
 svg .curve { fill: none; stroke-width: 2; stroke-linejoin: round; }
 .maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(165px, 1fr)); gap: 16px; }
 .wide { overflow-x: auto; }

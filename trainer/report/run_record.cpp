@@ -105,6 +105,25 @@ json read_summary(fs::path const& file, json const& last_line) {
 
 std::size_t RunRecord::ranks() const { return last("received").size(); }
 
+std::vector<std::size_t> RunRecord::hosts() const {
+  std::vector<std::size_t> of_ranks;
+  auto const counts = last("ranks_per_host");
+  if (!counts.is_array() || counts.size() < 2) return of_ranks;
+  for (std::size_t host = 0; host < counts.size(); ++host) {
+    auto const count = counts[host].get<std::size_t>();
+    GPUPS_REQUIRE(count <= ranks() - of_ranks.size(),
+                  "ranks_per_host of the run adds up to more than its {} ranks (each rank is on one host): restore the "
+                  "files that gpu_train wrote",
+                  ranks());
+    of_ranks.resize(of_ranks.size() + count, host);
+  }
+  GPUPS_REQUIRE(of_ranks.size() == ranks(),
+                "ranks_per_host of the run adds up to {} of its {} ranks (each rank is on one host): restore the files "
+                "that gpu_train wrote",
+                of_ranks.size(), ranks());
+  return of_ranks;
+}
+
 json RunRecord::last(char const* key) const {
   if (summary.contains(key)) return summary.at(key);
   return reports.back().value(key, json());

@@ -20,6 +20,8 @@ struct RunRecord {
   bool locked = false;
 
   std::size_t ranks() const;
+  // Returns the host of each rank; empty if all are on one host, or the run was of a version that did not write it.
+  std::vector<std::size_t> hosts() const;
   // Returns the last value of a key that both the summary and reports may have; null if none has it.
   nlohmann::json last(char const* key) const;
 };

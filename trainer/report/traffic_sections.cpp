@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "kernels/base/check.hpp"
 #include "trainer/report/page_section.hpp"
@@ -87,14 +89,48 @@ std::vector<std::vector<double>> bytes_of_pairs(nlohmann::json const& pairs, std
   return bytes;
 }
 
-std::string heat_maps(nlohmann::json const& pairs, std::size_t ranks) {
-  std::string maps = heat_map({"all kinds", bytes_of_pairs(pairs, ranks, "")});
+bool was_sent(nlohmann::json const& pairs, TrafficKindStyle const& kind) {
+  return std::any_of(pairs.begin(), pairs.end(), [&](auto const& pair) { return pair.at("bytes").contains(kind.key); });
+}
+
+std::string heat_maps(nlohmann::json const& pairs, std::vector<std::size_t> const& hosts, std::size_t ranks) {
+  std::vector<std::size_t> borders;
+  for (std::size_t rank = 1; rank < hosts.size(); ++rank) {
+    if (hosts[rank] != hosts[rank - 1]) borders.push_back(rank);
+  }
+  std::string maps = heat_map({"all kinds", bytes_of_pairs(pairs, ranks, ""), borders});
   for (auto const& kind : kTrafficKinds) {
-    bool const was_sent =
-        std::any_of(pairs.begin(), pairs.end(), [&](auto const& pair) { return pair.at("bytes").contains(kind.key); });
-    if (was_sent) maps += heat_map({kind.name, bytes_of_pairs(pairs, ranks, kind.key)});
+    if (was_sent(pairs, kind)) maps += heat_map({kind.name, bytes_of_pairs(pairs, ranks, kind.key), borders});
   }
   return fmt::format("<div class=\"maps\">{}</div>\n", maps);
+}
+
+// Returns a row of the table of links: what was sent within hosts and between them.
+std::string link_row(std::string const& name, std::vector<std::vector<double>> const& bytes,
+                     std::vector<std::size_t> const& hosts) {
+  double within = 0, between = 0;
+  for (std::size_t from = 0; from < hosts.size(); ++from) {
+    for (std::size_t to = 0; to < hosts.size(); ++to) (hosts[from] == hosts[to] ? within : between) += bytes[from][to];
+  }
+  return fmt::format(
+      "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
+      name, bytes_text(within), bytes_text(between), percent_text(between, within + between));
+}
+
+// Returns a table of the bytes within hosts and between them; nothing if all ranks are on one host.
+std::string link_table(nlohmann::json const& pairs, std::vector<std::size_t> const& hosts) {
+  if (hosts.empty()) return "";
+  std::size_t const ranks = hosts.size();
+  std::string rows = link_row("all kinds", bytes_of_pairs(pairs, ranks, ""), hosts);
+  for (auto const& kind : kTrafficKinds) {
+    if (was_sent(pairs, kind)) rows += link_row(kind.name, bytes_of_pairs(pairs, ranks, kind.key), hosts);
+  }
+  return fmt::format(
+      "<div class=\"wide\"><p>The ranks are on {} hosts: the lines of a map are the borders between these.</p>\n"
+      "<table id=\"links\"><thead><tr><th>kind</th><th class=\"number\">within hosts</th>"
+      "<th class=\"number\">between hosts</th><th class=\"number\">share between hosts</th></tr></thead><tbody>\n"
+      "{}</tbody></table></div>\n",
+      hosts.back() + 1, rows);
 }
 
 }  // namespace
@@ -116,7 +152,8 @@ PageSection pairs_section(RunView const& view) {
   auto const pairs = view.run.last("pairs");
   std::size_t const ranks = view.run.ranks();
   if (pairs.is_array() && !pairs.empty()) {
-    section.body = heat_maps(pairs, ranks);
+    auto const hosts = view.run.hosts();
+    section.body = link_table(pairs, hosts) + heat_maps(pairs, hosts, ranks);
   } else if (view.run.summary.is_object()) {
     section.body = no_plot("", "With more than 128 ranks, summary.json has no traffic of pairs.");
   } else {

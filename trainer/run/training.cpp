@@ -372,6 +372,7 @@ nlohmann::json Training::accounts_of(Stats const& mine, Totals const& totals) {
   accounts.update({{"stage_seconds", to_json(stages_)},
                    {"round_seconds", to_json(mine.round)},
                    {"wait_seconds", mine.wait_seconds},
+                   {"ranks_per_host", store().ranks_per_host()},
                    {"peak_memory", peak_memory(store().options().device)}});
   return accounts;
 }

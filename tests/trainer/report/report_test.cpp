@@ -5,7 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/trainer/run/train_fixture.hpp"
 #include "trainer/report/axis.hpp"
@@ -171,6 +175,73 @@ TEST_F(ReportTest, PagesOfRunsHaveNumbersOrSayWhyNot) {
     EXPECT_EQ(alone.find(fmt::format("<section id=\"{}\">", id)), std::string::npos) << id;
     EXPECT_NE(still.find(fmt::format("<section id=\"{}\">", id)), std::string::npos) << id;
   }
+}
+
+// Returns the bytes within hosts and between hosts that a row of the table of links has, as they are printed.
+std::pair<std::string, std::string> links_of(std::string const& page, std::string const& kind) {
+  std::string const cell = "</td><td class=\"number\">";
+  auto const table = page.find("<table id=\"links\">");
+  if (table == std::string::npos) return {};
+  auto const row = page.find("<tr><td>" + kind + cell, table);
+  if (row == std::string::npos) return {};
+  auto const first = page.find(cell, row) + cell.size(), end = page.find(cell, first);
+  auto const second = end + cell.size();
+  return {page.substr(first, end - first), page.substr(second, page.find(cell, second) - second)};
+}
+
+TEST_F(ReportTest, HasTheBytesBetweenHosts) {
+  auto const summary = run("run", {"run.ranks=4", "placement.ranks_per_host=2"});
+  EXPECT_EQ(summary.at("ranks_per_host"), (json{2, 2}));
+  EXPECT_EQ(lines("run", "loss").back().at("ranks_per_host"), (json{2, 2}));
+  std::string const text = page();
+  EXPECT_NE(text.find("The ranks are on 2 hosts"), std::string::npos);
+  std::map<std::string, double> all_within, all_between;
+  for (auto const& pair : summary.at("pairs")) {
+    bool const same = pair.at("from").get<int>() / 2 == pair.at("to").get<int>() / 2;
+    for (auto const& [kind, bytes] : pair.at("bytes").items()) {
+      for (auto const& name : {kind, std::string("all kinds")}) {
+        (same ? all_within : all_between)[name] += bytes.get<double>();
+      }
+    }
+  }
+  double of_kinds = 0;
+  for (auto const& [kind, bytes] : summary.at("sent").items()) of_kinds += kind == "messages" ? 0 : bytes.get<double>();
+  EXPECT_LE(all_within["all kinds"] + all_between["all kinds"], of_kinds);
+  EXPECT_GT(all_within["all kinds"] + all_between["all kinds"], 0.9 * of_kinds);
+  for (char const* kind : {"all kinds", "gradients", "refreshes", "intents", "moves", "control"}) {
+    EXPECT_GT(all_between[kind], 0) << kind;
+    EXPECT_EQ(links_of(text, kind), std::pair(bytes_text(all_within[kind]), bytes_text(all_between[kind]))) << kind;
+  }
+  std::size_t maps = 0, borders = 0;
+  for (auto at = text.find(" between ranks\">"); at != std::string::npos; at = text.find(" between ranks\">", at + 1)) {
+    ++maps;
+  }
+  for (auto at = text.find("class=\"border\""); at != std::string::npos; at = text.find("class=\"border\"", at + 1)) {
+    ++borders;
+  }
+  EXPECT_GT(maps, 4U);
+  EXPECT_EQ(borders, 2 * maps) << "a line between rows and one between columns";
+}
+
+// Hosts may have different numbers of ranks.
+TEST_F(ReportTest, HasBordersOfHostsOnly) {
+  EXPECT_EQ(run("run", {"run.ranks=3", "placement.ranks_per_host=2"}).at("ranks_per_host"), (json{2, 1}));
+  EXPECT_EQ(read_run(run_folder()).hosts(), (std::vector<std::size_t>{0, 0, 1}));
+  auto const text_with = [&](json const& counts) {
+    auto summary = json::parse(std::ifstream(run_folder() / "summary.json"));
+    summary["ranks_per_host"] = counts;
+    folder_.write("run/summary.json", summary.dump());
+    return page();
+  };
+  EXPECT_NE(text_with({1, 2}), text_with({2, 1}));
+  EXPECT_THROW(text_with({2, 2}), Error);
+  EXPECT_THROW(text_with({1, 1}), Error);
+  std::string const one_host = text_with(json::array({3}));
+  EXPECT_EQ(one_host.find("between hosts"), std::string::npos);
+  EXPECT_EQ(one_host.find("class=\"border\""), std::string::npos);
+  std::filesystem::remove_all(run_folder());
+  EXPECT_EQ(run("run", {"run.ranks=2"}).at("ranks_per_host"), json::array({2}));
+  EXPECT_TRUE(read_run(run_folder()).hosts().empty());
 }
 
 TEST_F(ReportTest, ReadsRunsThatHaveNotEnded) {
