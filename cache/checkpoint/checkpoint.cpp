@@ -83,7 +83,8 @@ void keep_owned(HostRowChunk& chunk, std::size_t dim, std::size_t state_columns,
 TableShard::RowChunk to_device_chunk(Stream& stream, HostRowChunk const& host, std::size_t dim) {
   std::size_t const rows = host.values.size() / dim;
   Matrix<float> padded(Device::host(), rows, dim);
-  memory::fill_bytes(stream, padded.view().data(), 0, padded.view().flat().bytes());
+  // On the host, whatever the device of the stream.
+  std::fill_n(padded.view().data(), padded.view().flat().size(), 0.0F);
   for (std::size_t i = 0; i < rows; ++i) {
     std::copy_n(host.values.begin() + static_cast<std::ptrdiff_t>(i * dim), dim, padded.row(i).begin());
   }
