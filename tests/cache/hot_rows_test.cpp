@@ -267,7 +267,9 @@ TEST_P(HotRowsOn, LackTheLeasedUsesUnderStaleness) {
     auto const announced = found == rows.end() ? Uses(3, 0) : found->second;
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
       bool const at_home = kernels::home_of(Key{row.second}, 3) == rank;
-      if (at_home && found != rows.end()) EXPECT_EQ(announced[rank], all[rank]);
+      if (at_home && found != rows.end()) {
+        EXPECT_EQ(announced[rank], all[rank]);
+      }
       fewer += std::max(all[rank], announced[rank]) - announced[rank];
     }
   }

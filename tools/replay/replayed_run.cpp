@@ -84,7 +84,9 @@ ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, Pla
                                                 .lookahead = plans ? lookahead : kLeastLookahead,
                                                 .window = o.lookahead ? cache::kPolicyWindow : batches.window(),
                                                 .staleness = o.staleness.value_or(batches.default_staleness())};
-  for (auto const& table : tables) options.tables.push_back({cache::row_bytes(table.options), table.moves});
+  bool const on_one_node = ranks <= o.ranks_of_node;
+  for (auto const& table : tables)
+    options.tables.push_back({cache::row_bytes(table.options, on_one_node), table.moves});
   cache::PlacementReplay replay(options);
 
   auto const end = steps_to_replay(o, batches, ranks);

@@ -77,7 +77,7 @@ TEST_P(HetCaches, ALineHasItsUpdatesWhenItIsEvicted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HetCaches, testing::ValuesIn(kEvictions),
-                         [](auto const& info) { return std::string(name_of(info.param)); });
+                         [](auto const& one) { return std::string(name_of(one.param)); });
 
 // Rows 1 and 2 are used three times each, then rows 3 to 8 once.
 TEST(HetCache, EvictionsDiffer) {

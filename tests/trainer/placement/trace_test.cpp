@@ -32,7 +32,8 @@ ReplayedTotals replayed(PlacementTrace const& trace, PlacementPolicy policy) {
     auto const value = static_cast<std::int64_t>(table.dim * sizeof(float));
     auto const state = static_cast<std::int64_t>(kernels::state_columns(table.optimizer, table.dim) * sizeof(float));
     std::int64_t const lifecycle = kernels::kLifecycleWords * sizeof(std::uint32_t);
-    options.tables.push_back({{.read = value, .update = value, .move = value + state + lifecycle}});
+    options.tables.push_back(
+        {{.read = value, .update = value, .move = value + state + lifecycle, .forward = sizeof(Key), .route = 1}});
   }
   cache::PlacementReplay replay(options);
   ReplayedTotals all;
