@@ -59,7 +59,7 @@ struct EncodedHeader {
 using AnyMessage = std::variant<cache::Message, EncodedHeader>;
 
 // The kinds of messages have numbers in scripts: those of the protocol, and one for headers of collectives.
-inline constexpr int kKinds = 24;
+inline constexpr int kKinds = 20;
 inline constexpr std::uint64_t kCollectiveKind = 11;
 // Returns the number of a kind in the protocol of the store.
 inline std::uint64_t kind_of(std::uint64_t choice) { return choice > kCollectiveKind ? choice - 1 : choice; }
