@@ -106,8 +106,9 @@ class Engine final : public comm::Channel {
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
   // The same without a time limit, for ranks whose work before the call may take very different times.
   std::vector<std::string> wait_allgather_forever(std::string const& mine);
-  // The same with other bytes for each rank: mine[q] is for rank q. Returns those that the ranks have for this rank. At
-  // most 8 * kernels::kUniqueKeysMax bytes for a rank.
+  // As wait_allgather(), with other bytes for each rank: mine[q] is for rank q. Returns those that the ranks have for
+  // this rank. REQUIRES: there is a CollectiveCall; mine.size() == ranks(); at most 8 * kernels::kUniqueKeysMax bytes
+  // for a rank, or this rank is lost to it. Collective.
   std::vector<std::string> wait_exchange(std::vector<std::string> mine) { return gather(std::move(mine), limit_); }
   // Starts a request for rows. Does not block. The request must not be changed until wait_rows() returns.
   void begin_rows(std::shared_ptr<RowRequest> const& request);

@@ -169,8 +169,9 @@ void RoundExecutor::send_gradient_phase() {
 void RoundExecutor::receive_gradient_phase(Rank from, GradientPhase const& message) {
   gradients_.check(from, message.gradients);
   residuals_.check(from, message.flushed);
-  if (!state_.round.is_of_step() && !message.flushed.empty()) {
-    state_.throw_peer_error(from, "sent residuals before its first step");
+  bool const is_empty = message.report == StepReport{} && message.gradients.empty() && message.flushed.empty();
+  if (!state_.round.is_of_step() && !is_empty) {
+    state_.throw_peer_error(from, "sent gradients or a report before its first step");
   }
   // Counts: the transfers of gradients; keys and sums of each list of flushed rows; and intents, forwards and routes.
   auto const taken = countdown_callback(gradients_.transfers(from, message.gradients) + 2 * message.flushed.size() + 3,

@@ -36,7 +36,8 @@ class RoundExecutor {
   // there.
   void set_policy(PlacementRules const& rules, std::int64_t staleness);
   // Makes a restored run plan its second step as a run that was not interrupted: a round that only announces batches
-  // precedes the first step. Does nothing if rows do not move. Call it before the first batch, on all ranks.
+  // precedes the first step. Does nothing at step 0, if rows do not move, and with staleness: then the first step adds
+  // gradients that have waited, so bits differ anyway. Call it before the first batch, on all ranks.
   void announce_first();
   // Between which ranks keys are plain. Set what this rank sends before the first batch, and what another rank sends
   // before its messages are handled.

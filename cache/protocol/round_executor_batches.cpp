@@ -43,7 +43,6 @@ void RoundExecutor::set_policy(PlacementRules const& rules, std::int64_t stalene
   state_.placement.any_moved = true;
 }
 
-// With staleness, gradients that have waited are added in the first step, so the bits differ anyway.
 void RoundExecutor::announce_first() {
   if (!state_.rows_move() || state_.staleness > 0 || state_.round.clock() == Clock{0}) return;
   state_.round.announce_first();

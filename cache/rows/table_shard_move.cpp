@@ -47,10 +47,10 @@ void TableShard::wait_put(Stream& stream, View<Key const> keys, MatrixView<float
   auto const places = positions.view().slice(0, count);
   Array<Key> const found_keys(device, count);
   kernels::gather_elements(stream, kernels::GatherElements<Key>{keys, places, found_keys});
-  auto const found_ids = taken.view().slice(0, count);  // kNoRow
-  MissingKeys const missing{{this, found_keys, found_ids}, count};
+  auto const new_ids = taken.view().slice(0, count);  // kNoRow, until they are inserted
+  MissingKeys const missing{{this, found_keys, new_ids}, count};
   wait_insert(stream, {&missing, 1});
-  kernels::scatter_elements(stream, {found_ids, places, ids});
+  kernels::scatter_elements(stream, {new_ids, places, ids});
   TakenWords const columns({const_cast<std::uint32_t*>(words.data()), words.size(), words.device()}, rows,
                            state_columns_);
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});

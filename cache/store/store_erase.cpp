@@ -92,10 +92,10 @@ void Store::Impl::free_unused_rows(Stream& stream) {
 std::uint64_t Store::Impl::wait_remove_rows(std::function<void()> const& check,
                                             std::function<std::uint64_t()> const& change) {
   using cache::Timeout;
-  ChangeOfRows forbid(*this);
-  forbid.allow(cache::RowRequest::Kind::kErase);
+  ChangeOfRows change_of_rows(*this);
+  change_of_rows.allow(cache::RowRequest::Kind::kErase);
   cache::wait_collective_call(engine_, Timeout::kDefault, [&] {
-    forbid.forbid_batches();
+    change_of_rows.forbid_batches();
     check();
     return std::string();
   });

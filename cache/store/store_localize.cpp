@@ -43,16 +43,20 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
     claims_of_ranks.push_back(cache::decode_claim(Rank{q}, claims[q], rank(), ranks()));
   }
 
+  cache::DecidedClaims decided;
   auto const grants = cache::wait_collective_exchange(engine, [&] {
-    std::vector<std::vector<Rank>> to_ranks;
     engine.wait_invoke([&](Stream& own) {
       impl_->drop_replicas(own);
       impl_->free_unused_rows(own);
-      engine.placement().any_moved = true;
-      to_ranks = cache::wait_grant(own, engine.placement().at(table), claims_of_ranks, clock());
+      decided = cache::wait_decide(own, engine.placement().at(table), claims_of_ranks, clock());
     });
     change.allow(Kind::kTake);  // from now on: a rank that has all grants may take rows
-    return each_rank([&](Rank claimant) { return cache::encode_grant(to_ranks[number(claimant)]); });
+    return each_rank([&](Rank claimant) { return cache::encode_grant(decided.grants[number(claimant)]); });
+  });
+  // No rank had an error.
+  engine.wait_invoke([&](Stream& own) {
+    engine.placement().any_moved = true;
+    engine.placement().at(table).wait_set(own, View<Key const>(decided.moved), decided.entries, clock());
   });
   std::vector<Rank> owners;
   for (std::uint32_t q = 0; q < grants.size(); ++q) {
@@ -68,9 +72,9 @@ void Store::localize(Stream& stream, TableId table, View<Key const> keys) {
       take = cache::make_owned_request(own, Kind::kTake, table, claimed.keys, owners, shard.dim(),
                                        shard.state_columns(), ranks(), positions);
     });
-    if (take->size() == 0) return std::string();
-    impl_->wait_request(take);
+    if (take->size() > 0) impl_->wait_request(take);
     engine.wait_invoke([&](Stream& own) {
+      if (take->size() == 0) return engine.executor().send_residuals_early(table, {});
       for (std::uint32_t q = 0; q < static_cast<std::uint32_t>(ranks()); ++q) {
         Rank const from{q};
         shard.wait_put(own, take->keys_of(from), take->values_of(from), take->found_of(from), take->words_of(from));

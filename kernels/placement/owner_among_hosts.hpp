@@ -59,7 +59,7 @@ class OwnerAmongHosts {
       row_.sent[u] = 0;
     }
     if ((now & 1) == 0) return row_.owner;
-    for (std::uint32_t steps = any | 1; steps != 0;) {
+    for (std::uint32_t steps = any; steps != 0;) {
       int const step = std::bit_width(steps) - 1;
       steps ^= std::uint32_t{1} << step;
       add_step(step);

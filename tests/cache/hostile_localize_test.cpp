@@ -138,6 +138,14 @@ TEST_F(HostileLocalize, AcceptsClaimInParts) {
   EXPECT_EQ(localize(), "");
 }
 
+// Before this rank makes the call, it keeps one part only.
+TEST_F(HostileLocalize, RejectsManyPartsBeforeTheCall) {
+  for (int i = 0; i < 2; ++i) {
+    peer_.send(GatherPart{.id = 0, .call = "localize(table 't')", .bytes = "abcd", .more = true});
+  }
+  expect_rejected("sent more bytes for gather 0 than it may send before rank 0 has begun it");
+}
+
 TEST_F(HostileLocalize, RejectsEmptyPartThatIsNotTheLast) {
   peer_.send(GatherPart{.id = 0, .call = "localize(table 't')", .more = true});
   expect_rejected("a part of a gather is empty, but not the last");
@@ -165,7 +173,6 @@ TEST_F(HostileLocalize, PeerThatLeavesIsNamed) {
 // Another thread of this rank prepares a batch while one waits in localize().
 TEST_F(HostileLocalize, PrepareFailsMeanwhileAndSucceedsAfterwards) {
   bool tried = false;
-  std::function<bool()> answer;
   answer_gathers(peer_, [&](std::uint64_t gather) {
     tried = true;
     expect_error([&] { read_from_peer(Clock{0}); }, {"while erase(), expire() or localize() is in progress"});

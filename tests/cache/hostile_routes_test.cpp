@@ -172,13 +172,11 @@ TEST_F(HostileHome, RejectsAnswersThatWereNotRequested) {
 }
 
 TEST_F(HostileHome, RejectsRequestsThatMoveRowsAtAWrongTime) {
-  {
-    RawPeer peer;
-    Store store(peer.group(), {.threads = 1});
-    store.add_table({.name = "t", .dim = 4});
-    peer.send(RowRequestHeader{.kind = RowRequestKind::kTake, .keys = 1});
-    EXPECT_NE(progress(store).find("localized rows while this rank did not"), std::string::npos);
-  }
+  RawPeer peer;
+  Store store(peer.group(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 4});
+  peer.send(RowRequestHeader{.kind = RowRequestKind::kTake, .keys = 1});
+  EXPECT_NE(progress(store).find("localized rows while this rank did not"), std::string::npos);
   peer_.send(RowRequestHeader{.kind = RowRequestKind::kReturn, .keys = 1});
   expect_rejected("erased rows while this rank did not");
 }

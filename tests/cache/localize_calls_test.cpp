@@ -28,7 +28,7 @@ std::vector<std::uint64_t> messages_of_call(Store& store, Stream& stream, std::v
 }
 
 // A claim, a grant, and the end of the call; and, if rows move, a request for them and the reply to that of the other
-// rank. So a call takes three round trips: a grant is the reply to a claim, and the end is half a round trip.
+// rank. So a call takes two and a half round trips: a grant is the reply to a claim, and the end is half a round trip.
 TEST(LocalizeCalls, SendFiveMessagesToEachRank) {
   constexpr std::uint64_t kMessages = 3, kMessagesWithRows = 5, kKeysOfPair = 20;
   for (int const ranks : {2, 4}) {

@@ -215,6 +215,35 @@ TEST(MovingRows, CheckpointBetweenMovesContinuesWithTheSameBits) {
   }
 }
 
+// A rank that has ended the first step after a restore answers one that has not.
+TEST(MovingRows, RowsAreReadBeforeTheFirstStepAfterARestore) {
+  TemporaryFolder const folder;
+  std::vector<Key> const rows{key_of_home(0, 0), key_of_home(1, 0)};
+  auto const keys = [&](std::int64_t) { return rows; };
+  StoreOptions options{.threads = 1, .placement = PlacementPolicy::kAdaptive, .placement_bytes_min = 0};
+  options.wait_timeout_s = 30;
+  auto const trained = on_two_ranks([&](Group const& group) {
+    MovingRank rank(group, options, {});
+    rank.train(6, 20, keys);
+    rank.store.save(folder.path(), {});
+    return rank.lookup(rows[0]);
+  });
+  on_two_ranks([&](Group const& group) {
+    MovingRank rank(group, options, {});
+    rank.store.restore(folder.path());
+    rank.prepared = 6;
+    if (group.rank() == Rank{0}) rank.train(7, 20, keys);
+    rank.store.wait_barrier();
+    if (group.rank() == Rank{1}) {
+      EXPECT_EQ(rank.lookup(rows[0]), trained.at(1));
+      EXPECT_EQ(rank.store.where(rank.table, rows[0]).home, Rank{0});
+      rank.train(7, 20, keys);
+    }
+    rank.train(10, 20, keys);
+    return 0;
+  });
+}
+
 // The policy depends on hosts by default: rows, if they are not narrow, move between them, and to the host with most
 // users of a row.
 TEST(MovingRows, MoveBetweenHosts) {

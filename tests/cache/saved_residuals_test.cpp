@@ -149,6 +149,83 @@ TEST(GradientResiduals, ResidualsOfRowsThatArrivedAreSaved) {
   }
 }
 
+// A checkpoint has residuals of rows that have moved to their senders before the next step. Before this step, other
+// ranks may get the rows, or the rows may be erased; or the step is rejected, or the run is saved again.
+enum class AfterRestore { kNothing, kLocalize, kErase, kReject, kSave };
+class MovedBeforeRestore : public testing::TestWithParam<AfterRestore> {};
+
+TEST_P(MovedBeforeRestore, NothingIsLostOrAddedTwice) {
+  TemporaryFolder const folder;
+  constexpr int kRanks = 3, kSaved = 9, kSteps = 18;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Workload const work{.ranks = kRanks,
+                        .seed = seed,
+                        .idle_share = 0,
+                        .gradient_compression = {.codec = RowCodec::kInt4},
+                        .policy = PlacementPolicy::kRelocate,
+                        .lookahead = 4};
+    bool const erases = GetParam() == AfterRestore::kErase;
+    Sums sums;
+    int const counted = erases ? kSaved : 0;  // the first step whose gradients are in the rows
+    for (int s = counted; s < kSteps; ++s) {
+      bool const rejects = s == kSaved && GetParam() == AfterRestore::kReject;
+      for (int q = 0; q < kRanks && !rejects; ++q) add(sums, parts_of(work, s, q));
+    }
+    auto const train_on = [&](Store& store, int first, int last, int end) {
+      int const rank = static_cast<int>(number(store.rank()));
+      std::deque<std::optional<PreparedBatch>> ahead;
+      for (int s = first, prepared = first; s < last; ++s) {
+        for (; prepared < std::min(end, s + work.lookahead + 1); ++prepared) {
+          ahead.push_back(prepare(store, work, prepared, parts_of(work, prepared, rank)));
+        }
+        bool const rejects = s == kSaved && rank == 1 && GetParam() == AfterRestore::kReject;
+        bring(store, ahead.front(), parts_of(work, s, rank), rejects);
+        was_rejected(store);
+        ahead.pop_front();
+      }
+    };
+    auto const on_ranks = [&](auto const& of_rank) {
+      run_ranks(Group::threads(kRanks), [&](Group mine) {
+        Store store(mine, {.threads = 1, .placement = work.policy, .placement_bytes_min = 0});
+        store.add_table(table(work.gradient_compression));
+        of_rank(store);
+      });
+    };
+    on_ranks([&](Store& store) {
+      train_on(store, 0, kSaved, kSteps);
+      store.save(folder.path(), {});
+    });
+    if (GetParam() == AfterRestore::kSave) {
+      on_ranks([&](Store& store) {
+        store.restore(folder.path());
+        store.save(folder.path(), {});
+      });
+    }
+    on_ranks([&](Store& store) {
+      store.restore(folder.path());
+      auto stream = store.make_stream();
+      std::vector<Key> keys;  // all of them; other ranks claim and erase none
+      for (std::uint64_t k = 0; k < work.keys && store.rank() == Rank{0}; ++k) {
+        keys.push_back(Key{k * 0x9E3779B97F4A7C15U});
+      }
+      if (GetParam() == AfterRestore::kLocalize) store.localize(stream, TableId{0}, View<Key const>(keys));
+      if (erases) store.erase(stream, TableId{0}, View<Key const>(keys));
+      train_on(store, kSaved, kSteps, kSteps);
+      for (int s = 0; s < 2; ++s) {
+        store.flush_residuals();
+        store.advance_clock();
+        store.wait_applied();
+      }
+      EXPECT_EQ(wrong_numbers(store, sums), 0U) << "seed " << seed;
+      EXPECT_EQ(store.size(TableId{0}), sums.size()) << "seed " << seed;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AfterRestores, MovedBeforeRestore,
+                         testing::Values(AfterRestore::kNothing, AfterRestore::kLocalize, AfterRestore::kErase,
+                                         AfterRestore::kReject, AfterRestore::kSave));
+
 TEST(GradientResiduals, ErasedAndExpiredRowsStayRemoved) {
   RowCompression const gradient_compression{
       .codec = RowCodec::kInt4, .filter = {.age_max = 4, .density = 0.1F}, .capacity_rows = 8};

@@ -322,8 +322,16 @@ std::vector<Key> ResidualExchange::wait_keys(TableId table) const {
 void ResidualExchange::wait_drop(TableId table, View<Key const> keys) {
   residuals_.wait_drop(state_.stream, table, keys);
   auto const waiting = waiting_.find(table);
-  if (waiting == waiting_.end()) return;
-  for (Key const key : to_host(state_.stream, keys)) waiting->second.erase(key);
+  auto const owned = restored_owned_.find(table);
+  if (waiting == waiting_.end() && owned == restored_owned_.end()) return;
+  auto const dropped = to_host(state_.stream, keys);
+  if (waiting != waiting_.end()) {
+    for (Key const key : dropped) waiting->second.erase(key);
+  }
+  if (owned != restored_owned_.end()) {
+    std::set<Key> const all(dropped.begin(), dropped.end());
+    std::erase_if(owned->second, [&](Key key) { return all.contains(key); });
+  }
 }
 
 // -- checkpoints --

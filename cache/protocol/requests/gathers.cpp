@@ -87,6 +87,11 @@ void Gathers::keep(Rank from, GatherPart part) {
                                       "that all ranks run the same program and configuration",
                                       number(from), kBytesMax, id, number(me_)));
   }
+  if (!is_first && gather.request == nullptr) {
+    throw PeerError(from, fmt::format("rank {} sent more bytes for gather {} than it may send before rank {} has begun "
+                                      "it (they take memory): check that all ranks run the same program",
+                                      number(from), id, number(me_)));
+  }
   if (is_first) {
     if (gather.request != nullptr && from != me_) send_rest(from, *gather.request);
     kept = std::move(part);

@@ -70,10 +70,11 @@ void RequestHandler::send_request(Rank target, std::uint64_t id, std::shared_ptr
   ++request->missing;
   request->unanswered.push_back(target);
   auto const keys = request->keys_of(target);
-  messenger_.send(
-      target,
-      RowRequestHeader{
-          .kind = request->kind, .clock = round_.clock(), .id = id, .table = request->table, .keys = keys.size()});
+  messenger_.send(target, RowRequestHeader{.kind = request->kind,
+                                           .clock = round_.complete_before(),
+                                           .id = id,
+                                           .table = request->table,
+                                           .keys = keys.size()});
   messenger_.send_data(stream_, target, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
                        &Traffic::lookups, request);
   if (request->kind != Kind::kAssign) return;
@@ -187,7 +188,7 @@ void RequestHandler::wait_serve(Kind kind, Served const& rows, std::function<voi
   bool const by_owner = kind == Kind::kLookup || kind == Kind::kAssign || kind == Kind::kErase;
   if (by_owner && placement_.any_moved) {
     auto const keys = to_host(stream_, rows.keys);
-    auto const owners = placement_.at(rows.table).wait_owners(stream_, View<Key const>(keys), round_.clock());
+    auto const owners = placement_.at(rows.table).wait_owners(stream_, View<Key const>(keys), round_.complete_before());
     if (std::any_of(owners.begin(), owners.end(), [this](Rank owner) { return owner != me_; })) {
       return wait_serve_away(kind, rows, owners, std::move(then));
     }
@@ -211,7 +212,7 @@ void RequestHandler::wait_serve_here(Kind kind, Served const& rows) {
       return wait_describe(rows);
     case Kind::kReturn: {
       auto const keys = to_host(stream_, rows.keys);
-      return placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.clock());
+      return placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.complete_before());
     }
   }
 }
@@ -220,7 +221,8 @@ void RequestHandler::wait_serve_here(Kind kind, Served const& rows) {
 void RequestHandler::wait_describe(Served const& rows) {
   std::vector<std::uint32_t> words;
   auto const keys = to_host(stream_, rows.keys);
-  for (auto const& entry : placement_.at(rows.table).wait_entries(stream_, View<Key const>(keys), round_.clock())) {
+  for (auto const& entry :
+       placement_.at(rows.table).wait_entries(stream_, View<Key const>(keys), round_.complete_before())) {
     auto const since = static_cast<std::uint64_t>(number(entry.since));
     words.insert(words.end(), {number(entry.owner), static_cast<std::uint32_t>(entry.reason),
                                static_cast<std::uint32_t>(since), static_cast<std::uint32_t>(since >> 32)});
@@ -246,7 +248,7 @@ void RequestHandler::wait_serve_away(Kind kind, Served const& rows, std::vector<
                                 {.from = rows.values, .positions = to_device(stream_, order), .to = request->values});
   }
   if (kind == Kind::kErase) {
-    placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.clock());
+    placement_.at(rows.table).wait_return(stream_, View<Key const>(keys), round_.complete_before());
   }
   request->then = [this, kind, rows, from = request.get(), positions, then = std::move(then)] {
     if (kind == Kind::kLookup) {
@@ -283,9 +285,10 @@ bool RequestHandler::lacks(Rank peer) const {
 bool RequestHandler::idle() const { return rows_.empty() && gathers_.idle(); }
 
 void RequestHandler::on_message(Rank reader, RowRequestHeader const& message) {
-  if (message.clock > round_.clock() + 1) throw_peer_error(reader, "requested rows of a step that is not complete");
+  if (message.clock > round_.complete_before() + 1)
+    throw_peer_error(reader, "requested rows of a step that is not complete");
   // Rows that move arrive with the end of the step before.
-  if (!placement_.any_moved || message.clock <= round_.clock()) return serve(reader, message);
+  if (!placement_.any_moved || message.clock <= round_.complete_before()) return serve(reader, message);
   auto const waiting =
       std::count_if(early_.begin(), early_.end(), [=](auto const& one) { return one.first == reader; });
   if (static_cast<std::size_t>(waiting) >= kServedMax) {

@@ -81,8 +81,8 @@ std::vector<Rank> decode_grant(Rank home, std::string const& bytes, std::size_t 
   return from;
 }
 
-std::vector<std::vector<Rank>> wait_grant(Stream& stream, OwnerDirectory& directory,
-                                          std::span<std::vector<Key> const> claims, Clock now) {
+DecidedClaims wait_decide(Stream& stream, OwnerDirectory const& directory, std::span<std::vector<Key> const> claims,
+                          Clock now) {
   auto const [keys, positions] = wait_join(stream, claims);
   auto const owners = directory.wait_owners(stream, View<Key const>(keys), now);
   std::vector<Rank> to(keys.size(), kNoOwner);
@@ -94,25 +94,22 @@ std::vector<std::vector<Rank>> wait_grant(Stream& stream, OwnerDirectory& direct
     }
   }
 
-  std::vector<Key> moved;
-  std::vector<OwnerDirectory::Entry> entries;
+  DecidedClaims decided{.grants = std::vector<std::vector<Rank>>(claims.size()), .moved = {}, .entries = {}};
   for (std::size_t k = 0; k < keys.size(); ++k) {
     if (owners[k] == to[k]) continue;
-    moved.push_back(keys[k]);
-    entries.push_back({to[k], PlacementReason::kLocalized, now});
+    decided.moved.push_back(keys[k]);
+    decided.entries.push_back({to[k], PlacementReason::kLocalized, now});
   }
-  directory.wait_set(stream, View<Key const>(moved), entries, now);
 
-  std::vector<std::vector<Rank>> grants(claims.size());
   position = positions.begin();
   for (std::uint32_t q = 0; q < claims.size(); ++q) {
-    grants[q].reserve(claims[q].size());
+    decided.grants[q].reserve(claims[q].size());
     for (std::size_t i = 0; i < claims[q].size(); ++i) {
       auto const k = *position++;
-      grants[q].push_back(to[k] == Rank{q} && owners[k] != Rank{q} ? owners[k] : kNoOwner);
+      decided.grants[q].push_back(to[k] == Rank{q} && owners[k] != Rank{q} ? owners[k] : kNoOwner);
     }
   }
-  return grants;
+  return decided;
 }
 
 }  // namespace gpups::cache

@@ -23,10 +23,15 @@ std::string encode_grant(std::span<Rank const> from);
 std::vector<Key> decode_claim(Rank claimant, std::string const& bytes, Rank home, int ranks);
 std::vector<Rank> decode_grant(Rank home, std::string const& bytes, std::size_t claimed, int ranks);
 
-// Returns the grants to all ranks; the lowest rank gets a row that several claim. Moves these rows in the directory,
-// from now on. claims: of each rank, for rows of this home. Blocks until the stream is done. Throws Error if there are
-// more than kernels::kUniqueKeysMax claims.
-std::vector<std::vector<Rank>> wait_grant(Stream& stream, OwnerDirectory& directory,
-                                          std::span<std::vector<Key> const> claims, Clock now);
+// What a home decides: the grants to each rank, and the rows that move, with their new entries in the directory.
+struct DecidedClaims {
+  std::vector<std::vector<Rank>> grants;
+  std::vector<Key> moved;
+  std::vector<OwnerDirectory::Entry> entries;
+};
+// Decides claims, and changes nothing; the lowest rank gets a row that several claim. claims: of each rank, for rows of
+// this home. Blocks until the stream is done. Throws Error if there are more than kernels::kUniqueKeysMax claims.
+DecidedClaims wait_decide(Stream& stream, OwnerDirectory const& directory, std::span<std::vector<Key> const> claims,
+                          Clock now);
 
 }  // namespace gpups::cache

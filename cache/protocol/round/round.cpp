@@ -68,7 +68,7 @@ void Round::check(Rank from, Phase of, Clock clock, bool fits) const {
 
 void Round::on_message(Rank from, GradientPhase const& message) {
   auto& place = peers_[number(from)].in;
-  Clock const expected = phase_ == Phase::kRefreshPhase ? clock_ + 1 : announces_next_ ? clock_ - 1 : clock_;
+  Clock const expected = phase_ == Phase::kRefreshPhase ? clock_ + 1 : next_round();
   check(from, Phase::kGradientPhase, message.clock, message.clock == expected && place == nullptr);
   place = std::make_unique<GradientPhase>(message);
 }
@@ -125,7 +125,7 @@ std::optional<Round::Action> Round::next() {
 
 Clock Round::next_in() const {
   bool const has_sent_gradients = phase_ == Phase::kRefreshPhase || (phase_ == Phase::kGradientPhase && sent_);
-  return has_sent_gradients ? clock_ + 1 : announces_next_ ? clock_ - 1 : clock_;
+  return has_sent_gradients ? clock_ + 1 : next_round();
 }
 
 std::vector<Rank> Round::pending_peers() const {
@@ -143,6 +143,7 @@ bool Round::lacks(Rank peer) const {
 }
 
 std::string Round::pending_data() const {
+  if (!is_of_step_) return fmt::format("the announcements before step {}", number(complete_before()));
   return fmt::format("the {} of step {}", phase_ == Phase::kRefreshPhase ? "values" : "gradients", number(clock_));
 }
 

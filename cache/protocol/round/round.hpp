@@ -104,6 +104,7 @@ class Round {
  private:
   void begin(Phase phase);
   void begin_round(StepReport const& own);
+  Clock next_round() const { return announces_next_ ? clock_ - 1 : clock_; }
   void check(Rank from, Phase of, Clock clock, bool fits) const;
   bool has_arrived(Peer const& peer) const;
   bool all_taken() const;
