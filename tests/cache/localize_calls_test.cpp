@@ -84,7 +84,7 @@ TEST(LocalizeCalls, ErrorOfOneRankIsThrownOnAllRanks) {
     store.advance_clock();
     store.localize(stream, kTable, View<Key const>(keys));
     for (Key const key : keys) EXPECT_EQ(store.where(kTable, key).owner, store.rank());
-    (void)store.prepare(stream, Clock{1}, {&part, 1}, 1);
+    store.wait_ready(store.prepare(stream, Clock{1}, {&part, 1}, 1));  // other ranks answer while they are there
     store.wait_barrier();
   });
 }

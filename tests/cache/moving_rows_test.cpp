@@ -226,7 +226,9 @@ TEST(MovingRows, RowsAreReadBeforeTheFirstStepAfterARestore) {
     MovingRank rank(group, options, {});
     rank.train(6, 20, keys);
     rank.store.save(folder.path(), {});
-    return rank.lookup(rows[0]);
+    auto const row = rank.lookup(rows[0]);
+    rank.store.wait_barrier();
+    return row;
   });
   on_two_ranks([&](Group const& group) {
     MovingRank rank(group, options, {});
@@ -240,6 +242,7 @@ TEST(MovingRows, RowsAreReadBeforeTheFirstStepAfterARestore) {
       rank.train(7, 20, keys);
     }
     rank.train(10, 20, keys);
+    rank.store.wait_barrier();
     return 0;
   });
 }
