@@ -26,6 +26,7 @@ std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
   nlohmann::json const loss = c.loss ? nlohmann::json(*c.loss) : nlohmann::json();
   // The digest has 64 bits and is written as text, because numbers in JSON are exact up to 2^53 only.
   nlohmann::json const json{{"clock", c.clock},
+                            {"ranks", c.ranks},
                             {"microbatches", c.microbatches},
                             {"schedule_steps", c.schedule_steps},
                             {"data_digest", fmt::format("{:016x}", c.data_digest)},
@@ -51,6 +52,7 @@ SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& 
   try {
     auto const json = nlohmann::json::parse(blob(blobs, kStateBlob, folder));
     saved.state = {.clock = json.at("clock"),
+                   .ranks = json.value("ranks", 0),
                    .microbatches = json.at("microbatches"),
                    .schedule_steps = json.at("schedule_steps"),
                    .data_digest = std::stoull(json.at("data_digest").get<std::string>(), nullptr, 16),

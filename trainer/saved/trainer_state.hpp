@@ -35,6 +35,7 @@ struct BestValidation {
 // A blob of the checkpoint.
 struct TrainerState {
   std::int64_t clock = 0;           // number of completed steps, which determines the position in the data
+  int ranks = 0;                    // that saved the state; 0: unknown, because an older version saved it
   std::uint32_t microbatches = 0;   // of a global batch
   std::int64_t schedule_steps = 0;  // end of the learning rate's schedule
   std::uint64_t data_digest = 0;

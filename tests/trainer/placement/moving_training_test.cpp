@@ -78,12 +78,20 @@ TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsInEachRun) {
 }
 
 // A signal interrupts the run again and again, as soon as it has made a step.
-TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsAfterInterruptions) {
-  Settings const settings{"run.ranks=3", "placement.policy=adaptive", "gradient_compression.codec=int8",
-                          "gradient_compression.age_max=5", "train.steps=20"};
+class InterruptedGraphs : public MovingGraphs, public testing::WithParamInterface<char const*> {};
+
+TEST_P(InterruptedGraphs, CompressedRowsMoveWithTheSameBits) {
+  Settings const settings{"run.ranks=3",
+                          "placement.policy=adaptive",
+                          std::string("placement.initial=") + GetParam(),
+                          "gradient_compression.codec=int8",
+                          "gradient_compression.age_max=5",
+                          "train.steps=20",
+                          "train.microbatches=8"};
   auto const whole = run("whole", settings);
   Config const c = config(settings);
   auto const data = read_data(c);
+  data->placement(c, 8);  // once, because a signal would interrupt it
   constexpr int kInterruptions = 4;
   for (int i = 0; i < kInterruptions; ++i) {
     StopSignals const signals;
@@ -98,6 +106,9 @@ TEST_F(MovingGraphs, CompressedRowsMoveWithTheSameBitsAfterInterruptions) {
   EXPECT_EQ(resumed.at("finished"), true);
   EXPECT_EQ(resumed.at("table_hash"), whole.at("table_hash"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Placements, InterruptedGraphs, testing::Values("hash", "graph"),
+                         [](auto const& test) { return std::string(test.param); });
 
 TEST_F(ClickTrainTest, BitsAreIndependentOfPolicy) {
   Settings const settings = small("dlrm", {"model.admission_count=2"});

@@ -104,6 +104,7 @@ TEST(RunFolder, RejectsFileInPlaceOfFolder) {
 
 TrainerState some_state() {
   return {.clock = 7,
+          .ranks = 3,
           .microbatches = 8,
           .schedule_steps = 70,
           .data_digest = 0xFEDCBA9876543210U,
