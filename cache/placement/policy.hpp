@@ -25,6 +25,11 @@ inline constexpr std::int64_t kFewBytesOfUse = 384;
 // Between hosts, keys and routes of rows that are away take about as much as moving them saves.
 inline constexpr std::int64_t kFewBytesBetweenHosts = 64;
 
+// Returns StoreOptions::placement_bytes_min, or the usual one if it is -1.
+constexpr std::int64_t bytes_min_of(std::int64_t given, bool is_one_host) {
+  return given >= 0 ? given : is_one_host ? kFewBytesOfUse : kFewBytesBetweenHosts;
+}
+
 // When the rows of a store move while training; equal on all ranks.
 struct PlacementRules {
   PlacementPolicy policy = PlacementPolicy::kStatic;  // not kAuto

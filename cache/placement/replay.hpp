@@ -46,7 +46,7 @@ class PlacementReplay {
  public:
   struct ReplayedTable {
     RowBytes bytes{};
-    bool moves = true;  // false: its rows do not move, because it has compression
+    bool moves = true;  // false: its rows stay at home with every policy, because they are narrow
   };
   struct ReplayOptions {
     PlacementPolicy policy = PlacementPolicy::kAdaptive;

@@ -87,8 +87,7 @@ PlacementRules Engine::rules_of(StoreSchema const& schema) const {
   if (rules.policy == PlacementPolicy::kAuto) {
     rules.policy = one_host ? PlacementPolicy::kStatic : PlacementPolicy::kAdaptive;
   }
-  bool const is_given = schema.placement_bytes_min >= 0;
-  rules.bytes_min = is_given ? schema.placement_bytes_min : one_host ? kFewBytesOfUse : kFewBytesBetweenHosts;
+  rules.bytes_min = bytes_min_of(schema.placement_bytes_min, one_host);
   return rules;
 }
 

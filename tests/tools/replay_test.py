@@ -14,6 +14,7 @@ import unittest
 REPLAY, GPU_TRAIN = None, None
 KEYS = ("--batch", "16", "--features", "4", "--values", "1000", "--dim", "8")
 SMALL = (*KEYS, "--steps", "4", "--warm-up", "3")
+NARROW = ("--bytes-min", "0")  # narrow rows move, too
 CONFIG = """[model]
 dim = 16
 [train]
@@ -43,7 +44,7 @@ class ZipfKeys(unittest.TestCase):
         return lines
 
     def test_prints_a_line_for_each_policy(self):
-        lines = self.lines("--ranks", 4, "--policy", "static", "relocate", "adaptive")
+        lines = self.lines("--ranks", 4, "--policy", "static", "relocate", "adaptive", "static", *NARROW)
         self.assertEqual([line["policy"] for line in lines], ["static", "relocate", "adaptive"])
         static, relocate, adaptive = lines
         self.assertEqual((static["moves"], static["mb_moves"], static["planning_ms"]), (0, 0, 0))
@@ -73,6 +74,14 @@ class ZipfKeys(unittest.TestCase):
             step = larger["link_ms"] + larger["messages_ms"] + larger["planning_ms"]
             self.assertAlmostEqual(larger["samples_per_s"], (64 + 3 * 16) / step * 1e3, places=3)
 
+    def test_adaptive_leaves_narrow_rows_at_home(self):
+        # A value and a gradient take 8 x 8 bytes.
+        for moves, options in ((False, ()), (False, ("--bytes-min", 65)), (True, ("--bytes-min", 64)),
+                               (True, ("--ranks-of-node", 2)), (False, ("--ranks-of-node", 2, "--bytes-min", 65))):
+            adaptive, relocate = self.lines("--policy", "adaptive", "relocate", *options)
+            self.assertEqual(adaptive["moves"] > 0, moves, options)
+            self.assertGreater(relocate["moves"], 0)
+
     def test_names_the_longest_part(self):
         slow = {"node": ("--ranks-of-node", 4, "--node-gb-per-s", 0.001),
                 "network": ("--ranks-of-node", 1, "--network-gb-per-s", 0.001),
@@ -80,7 +89,7 @@ class ZipfKeys(unittest.TestCase):
         for limit, options in slow.items():
             self.assertEqual({line["limit"] for line in self.lines("--ranks", 4, *options)}, {limit})
         fast = ("--node-gb-per-s", 1e5, "--network-gb-per-s", 1e5, "--message-us", 0)
-        self.assertEqual(self.lines("--ranks", 4, "--policy", "adaptive", *fast)[0]["limit"], "planning")
+        self.assertEqual(self.lines("--ranks", 4, "--policy", "adaptive", *NARROW, *fast)[0]["limit"], "planning")
 
     def test_names_the_number_of_ranks_where_scaling_ends(self):
         # Messages take a time that grows with the number of ranks, so samples/s hardly grow from the start.
@@ -92,9 +101,11 @@ class ZipfKeys(unittest.TestCase):
                          [{"policy": "static", "scales_to": None}])
 
     def test_rejects_what_it_cannot_do(self):
-        for words, arguments in (("'lazy'", ("--policy", "lazy")), ("exponent", ("--exponent", 1)),
+        for words, arguments in (("static, relocate, adaptive, random, het)", ("--policy", "lazy")),
+                                 ("'HET'", ("--policy", "HET")), ("auto was given", ("--policy", "auto")),
+                                 ("1.5 is not in 0 to 1", ("--own", 1.5)), ("exponent", ("--exponent", 1)),
+                                 ("no folder nowhere", ("--trace", "nowhere")),
                                  ("use one of sgd, ", ("--optimizer", "lazy")), ("--ranks", ("--ranks", 1)),
-                                 ("rank-0.trace", ("--trace", "nowhere")),
                                  *((name, (name, "nan")) for name in ("--own", "--exponent", "--message-us"))):
             code, _, errors = replay(*arguments)
             self.assertEqual(code, 2)
@@ -111,7 +122,7 @@ class Het(unittest.TestCase):
         return lines[0]
 
     def test_prints_a_line_for_each_cache(self):
-        code, lines, errors = replay(*SMALL, "--policy", "static", "het", "--cache", "tinylfu", "lru", "lfu")
+        code, lines, errors = replay(*SMALL, "--policy", "static", "het", "--cache", "tinylfu", "lru", "lfu", "lru")
         self.assertEqual(code, 0, errors)
         static, *hets = lines
         self.assertEqual([(line["policy"], line.get("cache")) for line in lines],
@@ -167,6 +178,8 @@ class Het(unittest.TestCase):
                                      ("--cache-fraction", .1))),
                                  ("--staleness was given", (*het, "--staleness", 3)),
                                  ("use one of", (*het, "--cache", "fifo")),
+                                 *((name, (*het, name, 5)) for name in ("--lookahead", "--between-nodes",
+                                                                        "--bytes-min")),
                                  *((name, (*het, name, value)) for name, value in (
                                      ("--read-bound", -1), ("--write-bound", -1), ("--cache-fraction", 0),
                                      ("--cache-fraction", 1.5), ("--cache-fraction", "nan")))):
@@ -207,6 +220,39 @@ class TraceOfARun(unittest.TestCase):
             self.assertEqual(round(line["moves"] * rank_steps), self.summary["moved_rows"])
             self.assertEqual(round((line["moves"] + line["reads"]) * rank_steps), self.summary["remote_keys"])
             self.assertGreater(line["moves"], 0)
+
+    def test_has_the_hosts_and_the_narrow_rows_of_the_run(self):
+        for name, *given in (("hosts", "placement.ranks_per_host=2"), ("narrow", "placement.bytes_min=100000"),
+                             ("static", "placement.policy=static")):
+            settings = [word for setting in given for word in ("--set", setting)]
+            subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", name, "--trace-placement", *settings],
+                           cwd=self.folder, check=True, capture_output=True)
+
+        def line(name, *arguments):
+            code, lines, errors = replay("--trace", self.folder / name, "--policy", "adaptive", "--warm-up", 0,
+                                         *arguments)
+            self.assertEqual(code, 0, errors)
+            return lines[0]
+
+        summary = json.loads((self.folder / "hosts" / "summary.json").read_text())
+        hosts = line("hosts")
+        self.assertEqual(round(hosts["moves"] * 4 * 24), summary["moved_rows"])
+        self.assertGreater(hosts["mb_network"], 0)
+        self.assertEqual(line("hosts", "--ranks-of-node", 4)["mb_network"], 0)
+        self.assertEqual(line("narrow")["moves"], 0)
+        self.assertGreater(line("narrow", "--bytes-min", 0)["moves"], 0)
+        # The keys do not depend on the policy of the run.
+        self.assertEqual(line("static")["moves"], line("run")["moves"])
+
+    def test_a_run_of_one_rank_needs_ranks(self):
+        subprocess.run([GPU_TRAIN, "train", "small.toml", "--run", "alone", "--trace-placement", "--set", "run.ranks=1",
+                        "--set", "placement.policy=adaptive"], cwd=self.folder, check=True, capture_output=True)
+        code, lines, errors = replay("--trace", self.folder / "alone", "--warm-up", 0)
+        self.assertEqual((code, lines), (2, []))
+        self.assertRegex(errors, r"a run with one rank \(.*\): give --ranks")
+        code, lines, errors = replay("--trace", self.folder / "alone", "--warm-up", 0, "--ranks", 4, "--lookahead", 4)
+        self.assertEqual(code, 0, errors)
+        self.assertGreater(lines[1]["moves"], 0)
 
     def test_more_ranks_have_the_batches_of_consecutive_steps(self):
         code, lines, errors = replay("--trace", self.run_folder, "--ranks", 4, 12, "--warm-up", 0, "--policy", "static")

@@ -14,18 +14,22 @@
 namespace gpups::tools {
 namespace {
 
+constexpr int kRanksOfNode = 8;
+
 // One table whose keys have a Zipf distribution, as a function of rank and step.
 class ZipfBatches : public ReplayBatches {
  public:
   explicit ZipfBatches(ReplayCommand const& o) : o_(o), zipf_(o.values, o.exponent) {}
 
-  std::vector<BatchTable> tables() const override {
-    return {{{.name = "values", .dim = o_.dim, .optimizer = {.kind = o_.optimizer}}}};
+  std::vector<TableOptions> tables() const override {
+    return {{.name = "values", .dim = o_.dim, .optimizer = {.kind = o_.optimizer}}};
   }
   int default_ranks() const override { return 4; }
   std::int64_t default_lookahead() const override { return 10; }
   std::int64_t window() const override { return cache::kPolicyWindow; }
   std::int64_t default_staleness() const override { return 0; }
+  int default_ranks_of_node() const override { return kRanksOfNode; }
+  std::int64_t default_bytes_min() const override { return -1; }
   std::vector<std::size_t> rows() const override { return {o_.values}; }
   double samples(int ranks) const override {
     return static_cast<double>(first_batch() + static_cast<std::size_t>(ranks - 1) * o_.batch);
@@ -58,17 +62,21 @@ class TracedBatches : public ReplayBatches {
  public:
   explicit TracedBatches(std::string const& folder) : trace_(trainer::read_placement_trace(folder)) {}
 
-  std::vector<BatchTable> tables() const override {
-    std::vector<BatchTable> tables;
-    for (std::size_t t = 0; t < trace_.description.tables.size(); ++t) {
-      tables.push_back({trace_.description.tables[t], trace_.description.moves[t]});
-    }
-    return tables;
+  std::vector<TableOptions> tables() const override { return trace_.description.tables; }
+  int default_ranks() const override {
+    GPUPS_REQUIRE(recorded() > 1,
+                  "the trace is of a run with one rank (it sends nothing): give --ranks K, for batches of K "
+                  "consecutive steps");
+    return recorded();
   }
-  int default_ranks() const override { return recorded(); }
   std::int64_t default_lookahead() const override { return trace_.description.lookahead; }
   std::int64_t window() const override { return trace_.description.window; }
   std::int64_t default_staleness() const override { return trace_.description.staleness; }
+  int default_ranks_of_node() const override {
+    auto const& about = trace_.description;
+    return about.ranks > 1 && about.ranks_of_host > 0 ? about.ranks_of_host : kRanksOfNode;
+  }
+  std::int64_t default_bytes_min() const override { return trace_.description.bytes_min; }
   // Those that any batch of the trace uses.
   std::vector<std::size_t> rows() const override {
     std::vector<std::unordered_set<Key>> used(trace_.description.tables.size());

@@ -13,21 +13,18 @@
 
 namespace gpups::tools {
 
-struct BatchTable {
-  TableOptions options;
-  bool moves = true;  // whether its rows may move
-};
-
 class ReplayBatches {
  public:
   virtual ~ReplayBatches() = default;
 
-  virtual std::vector<BatchTable> tables() const = 0;
+  virtual std::vector<TableOptions> tables() const = 0;
   virtual int default_ranks() const = 0;
   virtual std::int64_t default_lookahead() const = 0;
   // Returns the number of steps whose uses the policy sees.
   virtual std::int64_t window() const = 0;
   virtual std::int64_t default_staleness() const = 0;
+  virtual int default_ranks_of_node() const = 0;
+  virtual std::int64_t default_bytes_min() const = 0;  // see StoreOptions::placement_bytes_min
   // Returns the number of rows of each table, of which a cache has a fraction.
   virtual std::vector<std::size_t> rows() const = 0;
   // Returns the number of steps that these ranks can be replayed for. Throws Error if there are no batches for them.

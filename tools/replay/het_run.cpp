@@ -16,7 +16,7 @@ std::size_t bytes_of_line(TableOptions const& table) {
 }
 
 // Sets what only the end of a replay tells: the rows of each rank, and the memory of rows and caches.
-void count_memory(std::vector<BatchTable> const& tables, cache::HetReplay const& replay, ReplayedRun& run) {
+void count_memory(std::vector<TableOptions> const& tables, cache::HetReplay const& replay, ReplayedRun& run) {
   auto const ranks = static_cast<std::size_t>(run.ranks);
   std::vector<std::size_t> rows(ranks), caches(ranks);
   run.rows_owned.resize(ranks);
@@ -24,9 +24,8 @@ void count_memory(std::vector<BatchTable> const& tables, cache::HetReplay const&
     auto const owned = replay.rows_owned(t);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       run.rows_owned[rank] += owned[rank];
-      rows[rank] += bytes_of_rows(tables[t].options, owned[rank], 0, run.ranks);
-      caches[rank] +=
-          replay.cache_of(Rank{static_cast<std::uint32_t>(rank)}, t).size() * bytes_of_line(tables[t].options);
+      rows[rank] += bytes_of_rows(tables[t], owned[rank], 0, run.ranks);
+      caches[rank] += replay.cache_of(Rank{static_cast<std::uint32_t>(rank)}, t).size() * bytes_of_line(tables[t]);
     }
   }
   run.memory.rows = std::ranges::max(rows);
@@ -40,12 +39,12 @@ ReplayedRun run_het_replay(ReplayCommand const& o, ReplayBatches const& batches,
   auto const rows = batches.rows();
   cache::HetReplay::HetOptions options{.eviction = eviction,
                                        .ranks = ranks,
-                                       .ranks_of_node = o.ranks_of_node,
+                                       .ranks_of_node = *o.ranks_of_node,
                                        .read_bound = o.het.read_bound,
                                        .write_bound = o.het.write_bound};
   for (std::size_t t = 0; t < tables.size(); ++t) {
     auto const lines = std::llround(o.het.cache_fraction * static_cast<double>(rows[t]));
-    options.tables.push_back({cache::row_bytes(tables[t].options), static_cast<std::size_t>(std::max(lines, 1LL))});
+    options.tables.push_back({cache::row_bytes(tables[t]), static_cast<std::size_t>(std::max(lines, 1LL))});
   }
   cache::HetReplay replay(options);
 

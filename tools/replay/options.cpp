@@ -2,10 +2,10 @@
 #include "tools/replay/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -16,15 +16,42 @@
 namespace gpups::tools {
 namespace {
 
-// Returns what is wrong with the text nan, which CLI11 finds in every range; empty for other texts.
-std::string why_not_a_number(std::string const& text) {
-  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("{} is not a number", text) : std::string();
+// Returns a check of numbers. CLI::Range accepts nan, and prints six digits after the point.
+CLI::Validator in_range(double least, double most) {
+  auto const range = fmt::format("{} to {}", least, most);
+  return CLI::Validator(
+      [=](std::string const& text) {
+        double const number = std::strtod(text.c_str(), nullptr);
+        return number >= least && number <= most ? std::string() : fmt::format("{} is not in {}", text, range);
+      },
+      range);
 }
 
 // Adds an option for a number in a range.
 template <class T>
 CLI::Option* number_option(CLI::App& app, char const* name, T& to, double least, double most, char const* what) {
-  return app.add_option(name, to, what)->check(CLI::Range(least, most))->check(why_not_a_number)->capture_default_str();
+  return app.add_option(name, to, what)->check(in_range(least, most))->capture_default_str();
+}
+
+// Removes names that were before.
+template <class T>
+void remove_repeated(std::vector<T>& all) {
+  auto end = all.begin();
+  for (auto one = all.begin(); one != all.end(); ++one) {
+    if (std::find(all.begin(), end, *one) == end) *end++ = *one;
+  }
+  all.erase(end, all.end());
+}
+
+void require_policy(std::string const& name) {
+  std::vector<std::string> names{kHet};
+  for (auto const policy : kPlacementPolicies) {
+    if (policy != PlacementPolicy::kAuto) names.insert(names.end() - 1, name_of(policy));
+  }
+  GPUPS_REQUIRE(name != name_of(PlacementPolicy::kAuto),
+                "--policy auto was given (a replay has no hosts on which it depends): give static or adaptive");
+  GPUPS_REQUIRE(std::find(names.begin(), names.end(), name) != names.end(),
+                "--policy has '{}' (the policies of a replay are {}): use some of them", name, fmt::join(names, ", "));
 }
 
 Optimizer::Kind optimizer_kind(std::string const& name) {
@@ -76,7 +103,8 @@ std::vector<CLI::Option*> add_het_options(CLI::App& app, HetCommand& o) {
 }
 
 // Throws Error if options were given that none of the policies has.
-void require_options_work(ReplayCommand const& o, std::vector<CLI::Option*> const& of_het, CLI::Option* staleness) {
+void require_options_work(ReplayCommand const& o, std::vector<CLI::Option*> const& of_het,
+                          std::vector<CLI::Option*> const& of_others, CLI::Option* staleness) {
   auto const hets = std::count(o.policies.begin(), o.policies.end(), kHet);
   for (auto const* const option : of_het) {
     GPUPS_REQUIRE(hets > 0 || option->count() == 0,
@@ -86,6 +114,13 @@ void require_options_work(ReplayCommand const& o, std::vector<CLI::Option*> cons
   GPUPS_REQUIRE(hets < std::ssize(o.policies) || staleness->count() == 0,
                 "--staleness was given and the only policy is het (its bounds are numbers of updates, not of steps): "
                 "give --read-bound and --write-bound");
+  for (auto const* const option : of_others) {
+    GPUPS_REQUIRE(
+        hets < std::ssize(o.policies) || option->count() == 0,
+        "{} was given and the only policy is het (no row moves, and batches are not announced): leave it out, "
+        "or add adaptive to --policy",
+        option->get_name());
+  }
 }
 
 }  // namespace
@@ -106,16 +141,23 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
                      "trace, else 0; not for het")
           ->check(CLI::Range(0, 65536));
   auto const of_het = add_het_options(app, o.het);
-  app.add_option("--lookahead", o.lookahead,
-                 "steps that batches are prepared ahead; default: that of the trace, else 10")
-      ->check(CLI::Range(kLeastLookahead, std::int64_t{1000}));
+  std::vector<CLI::Option*> of_others{
+      app.add_option("--lookahead", o.lookahead,
+                     "steps that batches are prepared ahead; default: that of the trace, else 10; not for het")
+          ->check(CLI::Range(kLeastLookahead, std::int64_t{1000})),
+      app.add_option("--bytes-min", o.bytes_min,
+                     "adaptive leaves rows at home whose value and gradient take fewer bytes; -1: 384 on one node, "
+                     "else 64; default: that of the trace, else -1; not for het")
+          ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 30))};
   number_option(app, "--warm-up", o.warm_up, 0, 1e6, "steps that are not counted");
   app.add_option("--steps", o.steps, "steps that are counted; default: the rest of the trace, else 4")
       ->check(CLI::Range(1, 1000000));
   add_zipf_options(app, o, trace);
-  number_option(app, "--ranks-of-node", o.ranks_of_node, 1, 4096, "ranks that share a node");
-  number_option(app, "--between-nodes", o.between_nodes, 1, 1000,
-                "what a byte between nodes costs for adaptive, if one within a node costs 1");
+  app.add_option("--ranks-of-node", o.ranks_of_node,
+                 "ranks that share a node; default: those of the trace that shared a host, else 8")
+      ->check(CLI::Range(1, 4096));
+  of_others.push_back(number_option(app, "--between-nodes", o.between_nodes, 1, 1000,
+                                    "what a byte between nodes costs for adaptive, if one within a node costs 1"));
   number_option(app, "--node-gb-per-s", o.node_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from its node");
   number_option(app, "--network-gb-per-s", o.network_gb_per_s, 0.001, 1e5, "GB/s that a rank receives from others");
   number_option(app, "--message-us", o.message_us, 0, 1e6, "microseconds for a message to a rank and one from it");
@@ -128,11 +170,10 @@ std::optional<ReplayCommand> parse_replay_command(int argc, char** argv) {
     }
     throw Error(fmt::format("the command cannot be understood ({}): see replay --help", error.what()));
   }
-  for (auto const& policy : o.policies) {
-    GPUPS_REQUIRE(policy == kHet || placement_policy(policy) != PlacementPolicy::kAuto,
-                  "--policy auto was given (a replay has no hosts on which it depends): give static or adaptive");
-  }
-  require_options_work(o, of_het, staleness);
+  std::for_each(o.policies.begin(), o.policies.end(), require_policy);
+  remove_repeated(o.policies);
+  remove_repeated(o.het.caches);
+  require_options_work(o, of_het, of_others, staleness);
   GPUPS_REQUIRE(o.exponent != 1, "--exponent is {} (it must not be 1): use 1.05", o.exponent);
   std::sort(o.ranks.begin(), o.ranks.end());
   o.ranks.erase(std::unique(o.ranks.begin(), o.ranks.end()), o.ranks.end());

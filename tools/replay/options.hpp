@@ -32,6 +32,7 @@ struct ReplayCommand {
   std::string trace;                                        // folder; empty: keys with a Zipf distribution
   std::optional<std::int64_t> lookahead, staleness, steps;  // default: those of the trace, else 10, 0 and 4
   std::int64_t warm_up = 12;
+  std::optional<std::int64_t> bytes_min;  // default: that of the trace, else -1; see StoreOptions::placement_bytes_min
   // Keys with a Zipf distribution.
   Optimizer::Kind optimizer = Optimizer::Kind::kRowwiseAdagrad;
   std::size_t batch = 32, features = 26, values = 10000000, dim = 64;
@@ -39,7 +40,7 @@ struct ReplayCommand {
   double exponent = 1.05, own = 0;
   std::int64_t shift_every = 0;
   // The model of a step's time.
-  int ranks_of_node = 8;
+  std::optional<int> ranks_of_node;  // default: of the run on its host, else 8
   std::int64_t between_nodes = cache::kBetweenHosts;
   double node_gb_per_s = 200, network_gb_per_s = 25, message_us = 3;
 };

@@ -65,8 +65,10 @@ std::vector<ComparedPolicy> compared_policies(ReplayCommand const& options) {
   return all;
 }
 
-void replay_all(ReplayCommand const& options) {
+void replay_all(ReplayCommand options) {
   auto const batches = make_batches(options);
+  options.ranks_of_node = options.ranks_of_node.value_or(batches->default_ranks_of_node());
+  options.bytes_min = options.bytes_min.value_or(batches->default_bytes_min());
   require_policies_work(options, *batches);
   auto const all_ranks = options.ranks.empty() ? std::vector<int>{batches->default_ranks()} : options.ranks;
   auto const policies = compared_policies(options);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kStepsKept = 4;  // replicas of these steps are kept at least
 
-PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::PlacementReplay const& replay, int ranks) {
+PlacementMemory memory_of(std::vector<TableOptions> const& tables, cache::PlacementReplay const& replay, int ranks) {
   double const fraction = StoreOptions{}.replica_fraction;
   PlacementMemory most;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
@@ -24,9 +24,9 @@ PlacementMemory memory_of(std::vector<BatchTable> const& tables, cache::Placemen
       auto const rows = kept.owned[rank], of_step = kept.replicas[rank];
       auto const between = std::max(
           {static_cast<std::uint64_t>(fraction * static_cast<double>(rows)), kStepsKept * of_step, kept.leases[rank]});
-      auto const without = bytes_of_rows(tables[t].options, rows, 0, ranks);
+      auto const without = bytes_of_rows(tables[t], rows, 0, ranks);
       of_rank.rows += without;
-      of_rank.replicas += bytes_of_rows(tables[t].options, rows, between + of_step, ranks) - without;
+      of_rank.replicas += bytes_of_rows(tables[t], rows, between + of_step, ranks) - without;
       of_rank.directory += cache::OwnerDirectory::bytes_for(kept.away[rank]);
       of_rank.uses += kept.uses[rank] * cache::AnnouncedUses::kBytesOfUse;
     }
@@ -67,26 +67,31 @@ void add_step(ReplayCommand const& o, cache::ReplayedStep const& sent, ReplayedR
 std::int64_t steps_to_replay(ReplayCommand const& o, ReplayBatches const& batches, int ranks) {
   std::int64_t const available = batches.steps(ranks);
   GPUPS_REQUIRE(o.warm_up + o.steps.value_or(1) <= available,
-                "{} steps are to be replayed on {} ranks, and the trace has {} (nothing would be counted): use fewer "
-                "ranks, or smaller --warm-up and --steps",
-                o.warm_up + o.steps.value_or(1), ranks, available);
+                "{} steps before the count and {} that are counted are to be replayed on {} ranks (the trace has {}): "
+                "use fewer ranks, or smaller --warm-up and --steps",
+                o.warm_up, o.steps.value_or(1), ranks, available);
   return o.steps ? o.warm_up + *o.steps : o.trace.empty() ? o.warm_up + 4 : available;
 }
 
 ReplayedRun run_replay(ReplayCommand const& o, ReplayBatches const& batches, PlacementPolicy policy, int ranks) {
   auto const tables = batches.tables();
+  bool const on_one_node = ranks <= *o.ranks_of_node;
   bool const plans = policy != PlacementPolicy::kStatic;  // otherwise homes do not keep announced uses
   auto const lookahead = o.lookahead.value_or(batches.default_lookahead());
   cache::PlacementReplay::ReplayOptions options{.policy = policy,
                                                 .ranks = ranks,
-                                                .ranks_of_node = o.ranks_of_node,
-                                                .between_nodes = ranks > o.ranks_of_node ? o.between_nodes : 1,
+                                                .ranks_of_node = *o.ranks_of_node,
+                                                .between_nodes = on_one_node ? 1 : o.between_nodes,
                                                 .lookahead = plans ? lookahead : kLeastLookahead,
                                                 .window = o.lookahead ? cache::kPolicyWindow : batches.window(),
                                                 .staleness = o.staleness.value_or(batches.default_staleness())};
-  bool const on_one_node = ranks <= o.ranks_of_node;
-  for (auto const& table : tables)
-    options.tables.push_back({cache::row_bytes(table.options, on_one_node), table.moves});
+  cache::PlacementRules rules{.policy = policy, .bytes_min = cache::bytes_min_of(*o.bytes_min, on_one_node)};
+  for (int rank = 0; rank < ranks && !on_one_node; ++rank) {
+    rules.hosts.push_back(static_cast<std::uint32_t>(rank / *o.ranks_of_node));
+  }
+  for (auto const& table : tables) {
+    options.tables.push_back({rules.bytes_of(table), rules.policy_of(table) == policy});
+  }
   cache::PlacementReplay replay(options);
 
   auto const end = steps_to_replay(o, batches, ranks);

@@ -235,6 +235,9 @@ void require_effect(Config const& config, std::string const& name);
 bool rows_move(Config const& config);
 // Returns the number of steps that a run on `ranks` ranks prepares ahead.
 std::int64_t lookahead_steps(Config const& config, int ranks);
+// Returns the steps that the policy considers, so that all batches are announced in time: see
+// StoreOptions::placement_window. While a step is trained, one step less than `lookahead` may be prepared.
+int placement_window(std::int64_t lookahead);
 // Returns a sentence for each learning rate of 0, with which what it is for does not learn.
 std::vector<std::string> zero_learning_rates(Config const& config);
 // Returns a sentence if train.patience cannot end a run, or nothing. validations: those before the last step.

@@ -58,6 +58,10 @@ std::int64_t lookahead_steps(Config const& config, int ranks) {
   return ranks > 1 && rows_move(config) ? 20 : 4;
 }
 
+int placement_window(std::int64_t lookahead) {
+  return static_cast<int>(std::clamp<std::int64_t>(lookahead - 2, 1, StoreOptions().placement_window));
+}
+
 std::vector<std::string> zero_learning_rates(Config const& config) {
   std::vector<std::string> sentences;
   Config copy = config;

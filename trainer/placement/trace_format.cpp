@@ -58,18 +58,18 @@ RowCompression compression_from(nlohmann::json const& table, char const* which) 
 
 std::string TraceDescription::to_json() const {
   auto all = nlohmann::json::array();
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    all.push_back({{"name", tables[t].name},
-                   {"dim", tables[t].dim},
-                   {"value_type", static_cast<int>(tables[t].value_type)},
-                   {"optimizer", static_cast<int>(tables[t].optimizer.kind)},
-                   {"gradients", described(tables[t].gradient_compression)},
-                   {"refreshes", described(tables[t].refresh_compression)},
-                   {"moves", bool{moves[t]}}});
+  for (TableOptions const& table : tables) {
+    all.push_back({{"name", table.name},
+                   {"dim", table.dim},
+                   {"value_type", static_cast<int>(table.value_type)},
+                   {"optimizer", static_cast<int>(table.optimizer.kind)},
+                   {"gradients", described(table.gradient_compression)},
+                   {"refreshes", described(table.refresh_compression)}});
   }
-  return nlohmann::json{
-      {"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},   {"window", window},
-      {"staleness", staleness}, {"batch_size", batch_size}, {"home_hash", home_hash()}, {"tables", all}}
+  return nlohmann::json{{"ranks", ranks},         {"first_step", first_step}, {"lookahead", lookahead},
+                        {"window", window},       {"bytes_min", bytes_min},   {"ranks_of_host", ranks_of_host},
+                        {"staleness", staleness}, {"batch_size", batch_size}, {"home_hash", home_hash()},
+                        {"tables", all}}
       .dump();
 }
 
@@ -82,6 +82,8 @@ TraceDescription TraceDescription::from_json(std::string const& text) {
                            .first_step = json.at("first_step"),
                            .lookahead = json.at("lookahead"),
                            .window = json.value("window", std::int64_t{16}),
+                           .bytes_min = json.value("bytes_min", std::int64_t{-1}),
+                           .ranks_of_host = json.value("ranks_of_host", 0),
                            .staleness = json.at("staleness"),
                            .batch_size = json.at("batch_size")};
     for (auto const& table : json.at("tables")) {
@@ -91,7 +93,6 @@ TraceDescription TraceDescription::from_json(std::string const& text) {
       options.gradient_compression = compression_from(table, "gradients");
       options.refresh_compression = compression_from(table, "refreshes");
       trace.tables.push_back(options);
-      trace.moves.push_back(table.at("moves"));
     }
     return trace;
   } catch (nlohmann::json::exception const& error) {

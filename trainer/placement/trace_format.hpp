@@ -50,12 +50,13 @@ static_assert(sizeof(TraceRecord) == 32);
 struct TraceDescription {
   int ranks = 0;
   std::int64_t first_step = 0;
-  std::int64_t lookahead = 0;
-  std::int64_t window = 16;  // StoreOptions::placement_window
+  std::int64_t lookahead = 0;   // of the run, if its rows could move
+  std::int64_t window = 16;     // StoreOptions::placement_window, likewise
+  std::int64_t bytes_min = -1;  // StoreOptions::placement_bytes_min
+  int ranks_of_host = 0;        // the largest number of ranks on a host; 0: unknown
   std::int64_t staleness = 0;
   std::int64_t batch_size = 0;         // samples of all ranks in a step
   std::vector<TableOptions> tables{};  // name, dim, value_type, optimizer.kind and compression
-  std::vector<bool> moves{};           // false: adaptive has left the rows of the table at home, as they are narrow
 
   std::string to_json() const;
   // Throws Error if the text is not a description, or if homes were computed with another hash.

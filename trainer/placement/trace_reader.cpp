@@ -113,6 +113,10 @@ RankTrace read_named(fs::path const& path, int rank) {
 }  // namespace
 
 PlacementTrace read_placement_trace(fs::path const& folder) {
+  GPUPS_REQUIRE(fs::is_directory(folder),
+                "there is no folder {} (a trace has a file for each rank in the folder of its run): give the folder of "
+                "a run with placement.trace_steps",
+                folder.string());
   auto const here = fs::exists(folder / "placement_trace") ? folder / "placement_trace" : folder;
   std::vector<RankTrace> ranks{read_named(trace_file(here, 0), 0)};
   PlacementTrace trace{.description = TraceDescription::from_json(ranks[0].description), .steps = {}};

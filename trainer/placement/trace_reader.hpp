@@ -15,8 +15,8 @@ struct PlacementTrace {
 };
 
 // Reads the files of all ranks. folder: of the run, or its placement_trace. Throws Error with the file and the reason
-// if a file is missing, is not regular, was changed or cut, or has no end, as after a run that was killed; or if the
-// files are of different runs.
+// if the folder or a file is missing, is not regular, was changed or cut, or has no end, as after a run that was
+// killed; or if the files are of different runs.
 PlacementTrace read_placement_trace(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

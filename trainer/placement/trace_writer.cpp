@@ -12,18 +12,18 @@
 namespace gpups::trainer {
 
 TraceDescription describe_trace(Store const& store, std::size_t tables, Config const& config) {
+  Config moving = config;
+  if (!rows_move(config)) moving.placement.policy = name_of(PlacementPolicy::kAdaptive);
+  auto const lookahead = lookahead_steps(moving, store.ranks());
   TraceDescription description{.ranks = store.ranks(),
                                .first_step = number(store.clock()),
-                               .lookahead = lookahead_steps(config, store.ranks()),
-                               .window = store.options().placement_window,
+                               .lookahead = lookahead,
+                               .window = placement_window(lookahead),
+                               .bytes_min = store.options().placement_bytes_min,
+                               .ranks_of_host = std::ranges::max(store.ranks_per_host()),
                                .staleness = store.options().staleness,
                                .batch_size = config.train.batch_size};
-  for (std::uint32_t t = 0; t < tables; ++t) {
-    auto const& table = store.table(TableId{t});
-    description.tables.push_back(table);
-    bool const is_adaptive = store.options().placement == PlacementPolicy::kAdaptive;
-    description.moves.push_back(!is_adaptive || store.rows_move(TableId{t}));
-  }
+  for (std::uint32_t t = 0; t < tables; ++t) description.tables.push_back(store.table(TableId{t}));
   return description;
 }
 

@@ -12,16 +12,6 @@
 #include "trainer/placement/placement.hpp"
 
 namespace gpups::trainer {
-namespace {
-
-// Returns the steps that the policy considers, so that all batches are announced in time: see
-// StoreOptions::placement_window. While a step is trained, one step less than `lookahead` may be prepared.
-int placement_window(std::int64_t lookahead) {
-  return static_cast<int>(std::clamp<std::int64_t>(lookahead - 2, 1, StoreOptions().placement_window));
-}
-
-}  // namespace
-
 Config with_policy(Config config, Group const& group) {
   if (config.placement.policy != name_of(PlacementPolicy::kAuto)) return config;
   std::int64_t const per_host = config.placement.ranks_per_host;

@@ -195,10 +195,10 @@ TEST(Placement, LocalNegativesOfTriplesAreOfTheMicrobatchsPart) {
 
 // Where microbatches meet, each has a hand of its own part, so a batch of small ones reads more entities.
 TEST(Placement, PlannedRowsHaveLocalNegativesOfAllMicrobatches) {
-  constexpr std::uint32_t kParts = 8, kTriples = 12, kEntities = 800;  // of a part
+  constexpr std::uint32_t kManyParts = 8, kTriples = 12, kEntities = 800;  // of a part
   Vocabulary vocabulary{.entities = {}, .relations = {Key{1}}, .by_part = {}, .part_offsets = {0}};
   TripleBatch batch{.clock = Clock{3}, .triples = {}, .sample_numbers = {}, .microbatches = {}, .batch_triples = 0};
-  for (std::uint32_t part = 0; part < kParts; ++part) {
+  for (std::uint32_t part = 0; part < kManyParts; ++part) {
     for (std::uint32_t e = 0; e < kEntities; ++e) vocabulary.entities.push_back(Key{part * kEntities + e});
     vocabulary.part_offsets.push_back(vocabulary.entities.size());
     batch.microbatches.push_back({part, part * kTriples, kTriples});
@@ -212,8 +212,8 @@ TEST(Placement, PlannedRowsHaveLocalNegativesOfAllMicrobatches) {
   auto const entries = model->prepare(stream, batch);
   auto const keys = entries.parts[0].keys.view();
   std::set<Key> const distinct(keys.begin(), keys.end());
-  EXPECT_LE(distinct.size(), model->sizes_of(kParts * kTriples, kParts).rows);
-  EXPECT_GT(distinct.size(), model->sizes_of(kParts * kTriples, 0).rows) << "the batch shows no difference";
+  EXPECT_LE(distinct.size(), model->sizes_of(kManyParts * kTriples, kManyParts).rows);
+  EXPECT_GT(distinct.size(), model->sizes_of(kManyParts * kTriples, 0).rows) << "the batch shows no difference";
 }
 
 }  // namespace

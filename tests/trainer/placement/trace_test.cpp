@@ -105,20 +105,32 @@ TEST_F(PlacementTraces, DescribeTheRun) {
   EXPECT_EQ(about.tables[0].dim, 8U);
   EXPECT_EQ(about.tables[0].value_type, DataType::kBFloat16);
   EXPECT_EQ(about.tables[0].optimizer.kind, Optimizer::Kind::kAdam);
-  EXPECT_TRUE(about.moves[0]);
+  EXPECT_EQ(about.bytes_min, 0);
+  EXPECT_EQ(about.ranks_of_host, 4);
 }
 
 TEST_F(PlacementTraces, DescribeCompression) {
   recorded({"placement.policy=adaptive", "gradient_compression.codec=int8", "refresh_compression.age_max=9"});
   auto const moving = read().description;
-  EXPECT_TRUE(moving.moves[0]);
   EXPECT_EQ(moving.tables[0].gradient_compression.codec, RowCodec::kInt8);
   EXPECT_EQ(moving.tables[0].refresh_compression.filter.age_max, 9U);
 }
 
-TEST_F(PlacementTraces, DescribeRowsThatAreTooNarrowToMove) {
-  recorded({"placement.policy=adaptive", "placement.bytes_min=100000"});
-  EXPECT_FALSE(read().description.moves[0]);
+TEST_F(PlacementTraces, DescribeWhereRowsMove) {
+  recorded({"placement.bytes_min=1000", "placement.ranks_per_host=2"});
+  auto const about = read().description;
+  EXPECT_EQ(about.bytes_min, 1000);
+  EXPECT_EQ(about.ranks_of_host, 2);
+}
+
+// A run whose rows stay prepares fewer steps. Its trace can be replayed as if they moved.
+TEST_F(PlacementTraces, OfStaticRunsHaveTheLookaheadOfRowsThatMove) {
+  for (std::string const policy : {"static", "adaptive"}) {
+    run(policy, {"train.steps=3", "placement.trace_steps=3", "run.ranks=2", "placement.policy=" + policy});
+    auto const about = read_placement_trace(folder_.path() / policy).description;
+    EXPECT_EQ(about.lookahead, 20);
+    EXPECT_EQ(about.window, 16);
+  }
 }
 
 TEST_F(PlacementTraces, BeginAgainAfterAResume) {
