@@ -4,7 +4,8 @@
 // cache. Their ratios to the bytes that must move, launches, and waits. Counts do not depend on the machine.
 //   bench_emulated --entries 4096 --dim 64 gather sum_gradients
 // With --kernels, the counts of each kernel of a case follow. With --jsonl FILE, each case also adds a line to that
-// file.
+// file. `exposed` is the number of latencies of loads that one thread waits for, see
+// tests/emulator/machine/exposed_loads.hpp.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -42,8 +43,8 @@ double distinct_bytes(emulator::KernelCounts const& counts) {
 void print_kernels() {
   for (auto const& [name, counts] : emulator::runtime_counts().kernels) {
     if (counts.launches == 0) continue;
-    fmt::print("  {:12.0f} moved, {:12.0f} distinct, {} launches: {:.100}\n", moved_bytes(counts),
-               distinct_bytes(counts), counts.launches, name);
+    fmt::print("  {:12.0f} moved, {:12.0f} distinct, {} launches, {} exposed: {:.100}\n", moved_bytes(counts),
+               distinct_bytes(counts), counts.launches, counts.exposed_loads, name);
   }
 }
 
@@ -77,6 +78,7 @@ nlohmann::ordered_json line_of(std::string const& name, gpups::test::Problem con
           {"launches", traffic.launches},
           {"waits", traffic.waits},
           {"instructions", kernels.instructions},
+          {"exposed_loads", kernels.exposed_loads},
           {"bank_conflicts", kernels.bank_conflicts},
           {"partial_accesses", kernels.partial_accesses}};
 }
@@ -108,16 +110,17 @@ int main(int argc, char** argv) try {
   emulator::options().counts = true;
   Stream stream(gpups::Device::cuda(0), 1);
   fmt::print("{} entries, dim {}\n", size.n, size.dim);
-  fmt::print("{:28} {:>12} {:>12} {:>6} {:>12} {:>6} {:>9} {:>6} {:>10}\n", "case", "bytes", "moved", "ratio",
-             "distinct", "ratio", "launches", "waits", "conflicts");
+  fmt::print("{:28} {:>12} {:>12} {:>6} {:>12} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "case", "bytes", "moved", "ratio",
+             "distinct", "ratio", "launches", "waits", "exposed", "conflicts");
   for (auto const& kernel : gpups::test::kernel_cases()) {
     if (!names.empty() && std::find(names.begin(), names.end(), kernel.name) == names.end()) continue;
     auto const problem = kernel.make(stream, size, 2);
     Traffic const traffic = measure(stream, problem);
     auto const line = line_of(kernel.name, problem, traffic);
-    fmt::print("{:28} {:12} {:12.0f} {:6.2f} {:12.0f} {:6.2f} {:9} {:6} {:10}\n", kernel.name, problem.bytes,
+    fmt::print("{:28} {:12} {:12.0f} {:6.2f} {:12.0f} {:6.2f} {:9} {:6} {:8} {:10}\n", kernel.name, problem.bytes,
                moved_bytes(traffic.kernels), line["ratio"].get<double>(), distinct_bytes(traffic.kernels),
-               line["distinct_ratio"].get<double>(), traffic.launches, traffic.waits, traffic.kernels.bank_conflicts);
+               line["distinct_ratio"].get<double>(), traffic.launches, traffic.waits, traffic.kernels.exposed_loads,
+               traffic.kernels.bank_conflicts);
     if (by_kernel) print_kernels();
     std::fflush(stdout);
     if (jsonl.empty()) continue;

@@ -42,7 +42,9 @@ void set(Options& options, std::string const& option) {
   } else if (name == "nccl_polls") {
     options.nccl_polls = count(0, 1'000'000);
   } else if (name == "devices") {
-    options.devices = count(1, kManyDevices);
+    options.devices = count(0, kManyDevices);
+  } else if (name == "peers") {
+    options.peers = count(0, 1) == 1;
   } else if (name == "multiprocessors") {
     options.multiprocessors = count(1, kManyBlocks);
   } else if (name == "memory_mib") {
@@ -75,7 +77,7 @@ Options read_environment() {
     std::fprintf(
         stderr,
         "emulator: GPUPS_EMULATOR is '%s', of which '%s cannot be used: give NAME=NUMBER,... with names of "
-        "devices, lazy, seed, resident, nccl_polls, counts, leaks, memory_mib, multiprocessors, lists_unknown\n",
+        "devices, peers, lazy, seed, resident, nccl_polls, counts, leaks, memory_mib, multiprocessors, lists_unknown\n",
         text, error.what());
     std::exit(2);
   }

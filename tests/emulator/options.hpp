@@ -20,6 +20,8 @@ struct Options {
   // An operation of NCCL is queued, and its data arrive, only after so many polls.
   int nccl_polls = 0;
   int devices = 1;
+  // Devices can access each other's memory, once a program has enabled that.
+  bool peers = true;
   int multiprocessors = 8;
   std::size_t memory_mib = 8192;  // of each device
   // Names unknown instructions when a kernel is first used, not when it reaches them.

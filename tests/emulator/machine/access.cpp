@@ -82,7 +82,11 @@ std::uint8_t* checked_memory(Thread& thread, Instruction const& i, std::uint32_t
     if (is_parameter && access == Access::kWrite) throw_fault(thread, i, "write to the parameters of the kernel");
     if (is_parameter || is_in_frame(thread, address, bytes)) return memory;
   } else if (is_allocated(thread, address, bytes)) {
-    if (counter != nullptr) counter->count(thread.number, i, address, bytes, kind_of(i, access), false);
+    if (counter != nullptr) {
+      auto const kind = kind_of(i, access);
+      counter->count(thread.number, i, address, bytes, kind, false);
+      thread.has_loaded = kind != AccessKind::kStore;
+    }
     return memory;
   } else if (i.space == Space::kGeneric &&
              (is_in_frame(thread, address, bytes) ||

@@ -70,6 +70,7 @@ KernelCounts& KernelCounts::operator+=(KernelCounts const& other) {
   shared_accesses += other.shared_accesses;
   bank_conflicts += other.bank_conflicts;
   partial_accesses += other.partial_accesses;
+  exposed_loads = std::max(exposed_loads, other.exposed_loads);
   return *this;
 }
 

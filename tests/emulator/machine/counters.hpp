@@ -49,6 +49,7 @@ struct KernelCounts {
   std::uint64_t shared_accesses = 0;   // of warps
   std::uint64_t bank_conflicts = 0;    // cycles beyond the first one of each access to shared memory
   std::uint64_t partial_accesses = 0;  // accesses of warps, to any memory, in which some of the lanes took no part
+  std::uint32_t exposed_loads = 0;     // of the thread that has most; see exposed_loads.hpp
   LaunchSectors launch_sectors;        // of the last launch
   // Adds the counts, but not the sectors of the last launch.
   KernelCounts& operator+=(KernelCounts const& other);

@@ -38,8 +38,19 @@ Interleaving& interleaving() {
   return one;
 }
 
+// Executes an instruction, and follows what the thread loads.
+Outcome execute_counted(Thread& thread, Instruction const& i) {
+  Register const* const registers = thread.registers;  // a call changes them
+  thread.exposed.before(registers, i, false);
+  thread.has_loaded = false;
+  auto const outcome = i.execute(thread, i);
+  if (thread.has_loaded) thread.exposed.began(registers, i);
+  return outcome;
+}
+
 // Executes a thread until it waits or has ended, for at most one turn. Returns kNext after a whole turn.
 Outcome run_thread(Thread& thread) {
+  bool const counts = thread.block->counter != nullptr;
   std::uint32_t const turn = interleaving().turn();
   std::uint32_t executed = 0;
   Outcome outcome = Outcome::kNext;
@@ -47,8 +58,11 @@ Outcome run_thread(Thread& thread) {
   while (executed < turn) {
     Instruction const& i = code[thread.next++];
     ++executed;
-    if (i.predicate != kNoRegister && ((thread.registers[i.predicate] & 1) != 0) == i.negated) continue;
-    outcome = i.execute(thread, i);
+    if (i.predicate != kNoRegister && ((thread.registers[i.predicate] & 1) != 0) == i.negated) {
+      if (counts) thread.exposed.before(thread.registers, i, true);
+      continue;
+    }
+    outcome = counts ? execute_counted(thread, i) : i.execute(thread, i);
     if (outcome == Outcome::kNext) continue;
     if (outcome == Outcome::kJumped) {
       code = thread.function->code.data();
@@ -224,7 +238,11 @@ class Launch {
   }
   void end(Resident& resident) {
     counts_.instructions += resident.block.instructions;
-    if (options().counts) resident.counter.end(counts_);
+    if (!options().counts) return;
+    resident.counter.end(counts_);
+    for (Thread const& thread : resident.block.threads) {
+      counts_.exposed_loads = std::max(counts_.exposed_loads, thread.exposed.count());
+    }
   }
 
   Function const& kernel_;

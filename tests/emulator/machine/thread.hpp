@@ -14,6 +14,7 @@
 
 #include "tests/emulator/machine/counters.hpp"
 #include "tests/emulator/machine/device_memory.hpp"
+#include "tests/emulator/machine/exposed_loads.hpp"
 #include "tests/emulator/ptx/program.hpp"
 
 namespace gpups::emulator {
@@ -81,6 +82,8 @@ struct Thread {
   std::array<Allocation, 4> recent{};
   std::uint64_t recent_version = 0;
   std::uint8_t oldest = 0;
+  ExposedLoads exposed;     // if the block counts
+  bool has_loaded = false;  // the last instruction has, from global memory; if the block counts
 
   std::uint32_t lane() const { return number % kWarpThreads; }
 };

@@ -90,6 +90,9 @@ struct Instruction {
   RegisterId a = kNoRegister, b = kNoRegister, c = kNoRegister, e = kNoRegister;
   std::uint8_t elements = 1;           // of a vector
   std::array<RegisterId, 8> vector{};  // its registers
+  bool vector_is_source = false;       // otherwise its registers are destinations
+  // Boundaries of a basic block, across which an assembler moves no loads; see machine/exposed_loads.hpp.
+  bool begins_block = false, ends_block = false;
   Space space = Space::kGeneric;
   AddressBase base = AddressBase::kRegister;
   bool in_dynamic_shared = false;  // the address is relative to the shared memory whose size the launch gives

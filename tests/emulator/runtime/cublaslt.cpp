@@ -3,7 +3,9 @@
 // a rectifier, and gradients of a bias.
 #include <cublasLt.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "tests/emulator/machine/device_memory.hpp"
@@ -18,7 +20,10 @@ struct Layout {
   std::int64_t stride;  // elements between columns
 };
 
+constexpr int kFloatBits = 24, kTf32Bits = 11, kBFloat16Bits = 8;  // significant ones, of factors
+
 struct Description {
+  int bits = kFloatBits;
   bool transposes_a = false, transposes_b = false;
   int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   float* bias = nullptr;
@@ -68,9 +73,18 @@ struct Product {
   }
 
  private:
+  // Rounds to the nearest number with how.bits significant bits, to even ones in the middle.
+  float rounded(float value) const {
+    if (how.bits == kFloatBits || !std::isfinite(value)) return value;
+    std::uint32_t const dropped = static_cast<std::uint32_t>(kFloatBits - how.bits),
+                        bits = std::bit_cast<std::uint32_t>(value);
+    std::uint32_t const half = (1U << (dropped - 1)) - 1 + (bits >> dropped & 1U);
+    return std::bit_cast<float>((bits + half) >> dropped << dropped);
+  }
   float element(std::uint64_t row, std::uint64_t column) const {
     float sum = 0;
-    for (std::uint64_t k = 0; k < a.columns(); ++k) sum = std::fma(a.at(row, k), b.at(k, column), sum);
+    for (std::uint64_t k = 0; k < a.columns(); ++k)
+      sum = std::fma(rounded(a.at(row, k)), rounded(b.at(k, column)), sum);
     sum *= alpha;
     if (beta != 0) sum += beta * result.at(row, column);
     if (how.has(CUBLASLT_EPILOGUE_BIAS)) sum += how.bias[row];
@@ -122,8 +136,12 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t, cudaDataType_t) {
-  *description = reinterpret_cast<cublasLtMatmulDesc_t>(new Description);
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t type, cudaDataType_t) {
+  auto* const how = new Description;
+  how->bits = type == CUBLAS_COMPUTE_32F_FAST_TF32   ? kTf32Bits
+              : type == CUBLAS_COMPUTE_32F_FAST_16BF ? kBFloat16Bits
+                                                     : kFloatBits;
+  *description = reinterpret_cast<cublasLtMatmulDesc_t>(how);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {

@@ -4,7 +4,10 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <cstring>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "tests/emulator/options.hpp"
 #include "tests/emulator/runtime/state.hpp"
@@ -37,9 +40,34 @@ int attribute(cudaDeviceAttr which) {
   return 0;
 }
 
+// Pairs of a device and another whose memory it may access.
+std::set<std::pair<int, int>>& enabled_peers() {
+  static auto& all = *new std::set<std::pair<int, int>>;
+  return all;
+}
+
+// cuDevicePrimaryCtxGetState() of the driver.
+int primary_context_state(int device, unsigned* flags, int* active) {
+  RuntimeLock const lock(runtime_mutex());
+  *flags = 0;
+  *active = contexts().contains(device) ? 1 : 0;
+  return 0;
+}
+
 }  // namespace
 
 int current_device() { return current; }
+
+std::set<int>& contexts() {
+  static auto& all = *new std::set<int>;
+  return all;
+}
+void use_context() {
+  RuntimeLock const lock(runtime_mutex());
+  contexts().insert(current);
+}
+
+bool is_peer_enabled(int device, int other) { return enabled_peers().contains({device, other}); }
 
 }  // namespace gpups::emulator
 
@@ -49,7 +77,7 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = options().devices;
-  return cudaSuccess;
+  return *count > 0 ? cudaSuccess : fail(cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current;
@@ -58,6 +86,14 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= options().devices) return fail(cudaErrorInvalidDevice);
   current = device;
+  use_context();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(char const* symbol, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  bool const is_known = std::strcmp(symbol, "cuDevicePrimaryCtxGetState") == 0;
+  *function = is_known ? reinterpret_cast<void*>(primary_context_state) : nullptr;
+  if (result != nullptr) *result = is_known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
@@ -69,8 +105,14 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int other) {
-  *can = device != other;
+  *can = device != other && options().peers;
   return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
+  RuntimeLock const lock(runtime_mutex());
+  if (!options().peers || other == current) return fail(cudaErrorPeerAccessUnsupported);
+  contexts().insert({current, other});
+  return enabled_peers().emplace(current, other).second ? cudaSuccess : fail(cudaErrorPeerAccessAlreadyEnabled);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = kVersion;
@@ -109,6 +151,8 @@ char const* cudaGetErrorString(cudaError_t error) {
       return "an illegal memory access was encountered";
     case cudaErrorLaunchTimeout:
       return "no thread of a kernel can continue";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
     default:
       return cudaGetErrorName(error);
   }

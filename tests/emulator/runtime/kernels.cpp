@@ -115,6 +115,7 @@ cudaError_t launch_on(RegisteredKernel& kernel, dim3 grid, dim3 block, void** ar
                   fmt::format("{} is to run on a stream of device {} while device {} is the current one", function.name,
                               device_of(stream), current_device()));
   }
+  use_context();
   ++runtime_counts().launches;
   LaunchSize const size{
       {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<std::uint32_t>(shared_bytes)};

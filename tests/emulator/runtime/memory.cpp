@@ -3,9 +3,12 @@
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,13 +38,24 @@ void report_leaks() {
 
 std::size_t total_bytes() { return options().memory_mib << 20; }
 
+// Bytes that the memory pool of each device keeps: freed in the order of streams, and not returned to the device.
+std::map<int, std::size_t>& kept_in_pool() {
+  static auto& all = *new std::map<int, std::size_t>;
+  return all;
+}
+std::size_t free_bytes(int device) {
+  std::size_t const used = device_use(device).bytes + kept_in_pool()[device];
+  return total_bytes() - std::min(total_bytes(), used);
+}
+
 cudaError_t allocate_checked(void** memory, std::size_t bytes, MemoryKind kind) {
   RuntimeLock const lock(runtime_mutex());
   [[maybe_unused]] static int const registered = std::atexit(report_leaks);
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
+  use_context();
   bool const is_device = kind == MemoryKind::kDevice;
-  if (is_device && device_use(current_device()).bytes + bytes > total_bytes()) return fail(cudaErrorMemoryAllocation);
+  if (is_device && bytes > free_bytes(current_device())) return fail(cudaErrorMemoryAllocation);
   *memory = allocate(bytes, kind, current_device());
   if (*memory == nullptr) return fail(cudaErrorMemoryAllocation);
   ++(is_device ? runtime_counts().allocations : runtime_counts().pinned_allocations);
@@ -52,6 +66,7 @@ cudaError_t allocate_checked(void** memory, std::size_t bytes, MemoryKind kind) 
 cudaError_t release_checked(void* memory, MemoryKind kind) {
   if (memory == nullptr) return cudaSuccess;
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   drain_device(current_device());
   auto const found = find_allocation(memory, 1);
   if (!found || found->kind != kind || found->begin != reinterpret_cast<std::uint64_t>(memory)) {
@@ -66,13 +81,14 @@ cudaError_t release_checked(void* memory, MemoryKind kind) {
 struct End {
   void const* address;
   MemoryKind kind;
-  bool is_whole;  // all bytes are in one allocation, or none is
+  bool is_whole;    // all bytes are in one allocation, or none is
+  int device = -1;  // of device memory
 
   bool is_on_device() const { return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable; }
 };
 End end_at(void const* address, std::size_t bytes) {
-  if (auto const found = find_allocation(address, bytes)) return {address, found->kind, true};
-  return {address, MemoryKind::kPageable, !find_allocation(address, 1)};
+  if (auto const found = find_allocation(address, bytes)) return {address, found->kind, true, found->device};
+  return {address, MemoryKind::kPageable, !find_allocation(address, 1), -1};
 }
 
 // Throws KernelError if the memory was freed after the work was queued.
@@ -102,6 +118,15 @@ void count_copy(End const& to, End const& from, std::size_t bytes) {
   auto& copies = !to.is_on_device() ? counts.to_host : from.is_on_device() ? counts.within_device : counts.to_device;
   ++copies.count;
   copies.bytes += bytes;
+  counts.pageable_copies += to.kind == MemoryKind::kPageable || from.kind == MemoryKind::kPageable ? 1 : 0;
+}
+
+// Returns whether a device of the copy cannot access the memory of the other one, although a call would allow it. Then
+// a driver copies through the memory of the host.
+bool lacks_peer_access(End const& to, End const& from, cudaStream_t stream) {
+  if (to.kind != MemoryKind::kDevice || from.kind != MemoryKind::kDevice || to.device == from.device) return false;
+  int const own = device_of(stream), other = own == to.device ? from.device : to.device;
+  return options().peers && !is_peer_enabled(own, other);
 }
 
 // A copy from pageable memory reads it at once; a copy to pageable memory ends before the call returns.
@@ -134,6 +159,13 @@ cudaError_t copy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind k
     return report(cudaErrorInvalidMemcpyDirection, fmt::format("a copy has a wrong direction: to {}, from {}",
                                                                describe_address(to), describe_address(from)));
   }
+  use_context();
+  if (lacks_peer_access(target, source, stream)) {
+    return report(cudaErrorPeerAccessNotEnabled,
+                  fmt::format("{} bytes are to be copied between the devices {} and {} without peer access (a driver "
+                              "would copy them through the host)",
+                              bytes, source.device, target.device));
+  }
   count_copy(target, source, bytes);
   queue_copy(to, target, source, bytes, stream);
   return cudaSuccess;
@@ -146,6 +178,7 @@ cudaError_t fill(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
     return report(cudaErrorInvalidValue,
                   fmt::format("a fill of {} bytes is out of bounds, {}", bytes, describe_address(to)));
   }
+  use_context();
   ++runtime_counts().fills.count;
   runtime_counts().fills.bytes += bytes;
   enqueue(stream, [=] {
@@ -168,17 +201,28 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return allocate_checked(memory, bytes, MemoryKind::kPinned);
 }
-cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) { return cudaMalloc(memory, bytes); }
+// Takes memory that the pool keeps first.
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  RuntimeLock const lock(runtime_mutex());
+  std::size_t& kept = kept_in_pool()[current_device()];
+  std::size_t const taken = std::min(kept, bytes);
+  kept -= taken;
+  cudaError_t const result = cudaMalloc(memory, bytes);
+  if (result != cudaSuccess) kept += taken;
+  return result;
+}
 cudaError_t cudaFree(void* memory) { return release_checked(memory, MemoryKind::kDevice); }
 cudaError_t cudaFreeHost(void* memory) { return release_checked(memory, MemoryKind::kPinned); }
 
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   RuntimeLock const lock(runtime_mutex());
   enqueue(stream, [memory] {
-    if (!release(memory)) {
+    auto const freed = release(memory);
+    if (!freed) {
       throw KernelError{cudaErrorInvalidValue,
                         fmt::format("an address is freed that was not allocated: {}", describe_address(memory))};
     }
+    kept_in_pool()[freed->device] += freed->end - freed->begin;
   });
   return cudaSuccess;
 }
@@ -206,17 +250,23 @@ cudaError_t cudaMemset(void* to, int byte, std::size_t bytes) {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   *total = total_bytes();
-  *free = *total - device_use(current_device()).bytes;
+  *free = free_bytes(current_device());
   return cudaSuccess;
 }
 
-// Memory of streams is allocated like other memory.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-  static int none;
-  *pool = reinterpret_cast<cudaMemPool_t>(&none);
+// The handle of a pool is the number of its device, from 1.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
+  RuntimeLock const lock(runtime_mutex());
+  std::size_t& kept = kept_in_pool()[static_cast<int>(reinterpret_cast<std::uintptr_t>(pool) - 1)];
+  kept = std::min(kept, bytes);
+  return cudaSuccess;
+}
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "tests/emulator/machine/counters.hpp"
@@ -30,6 +31,12 @@ void drain_device(int device);
 int device_of(cudaStream_t stream);
 // Returns the current device of the calling thread.
 int current_device();
+// The devices with a context: those that were set, and those that were current in a call that needs one.
+std::set<int>& contexts();
+// Creates a context on the current device, unless there is one.
+void use_context();
+// Returns whether `device` may access the memory of `other`: cudaDeviceEnablePeerAccess() was called.
+bool is_peer_enabled(int device, int other);
 
 // Returns what was wrong in the last error that was reported; empty if there was none.
 std::string const& last_report();
@@ -49,8 +56,9 @@ struct RuntimeCounts {
   struct Copies {
     std::uint64_t count = 0, bytes = 0;
   } to_device, to_host, within_device, fills;
-  std::uint64_t allocations = 0, pinned_allocations = 0;
-  std::map<std::string, KernelCounts> kernels;  // by name
+  std::uint64_t pageable_copies = 0;  // of these copies: those from or to host memory that is not pinned
+  std::uint64_t allocations = 0, pinned_allocations = 0, events = 0;  // that were created
+  std::map<std::string, KernelCounts> kernels;                        // by name
 };
 RuntimeCounts& runtime_counts();
 

@@ -141,6 +141,7 @@ extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   auto* const state = new StreamState{.device = current_device(), .queue = {}};
   streams().all.insert(state);
   *stream = reinterpret_cast<cudaStream_t>(state);
@@ -149,6 +150,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   auto* const state = reinterpret_cast<StreamState*>(stream);
   if (!streams().all.contains(state)) {
     return report(cudaErrorInvalidResourceHandle, "a stream is destroyed that does not exist");
@@ -161,6 +163,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   ++runtime_counts().stream_waits;
   drain(stream);
   return take_async_error();
@@ -168,6 +171,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaDeviceSynchronize() {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   ++runtime_counts().stream_waits;
   drain_device(current_device());
   return take_async_error();
@@ -181,11 +185,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  RuntimeLock const lock(runtime_mutex());
+  use_context();
+  ++runtime_counts().events;
   *event = reinterpret_cast<cudaEvent_t>(new EventPtr(std::make_shared<EventState>()));
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  use_context();
   delete &state_of(event);
   return cudaSuccess;
 }
@@ -193,6 +201,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 // Records a new state: work that waits for the event before does not wait for this record.
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   RuntimeLock const lock(runtime_mutex());
+  use_context();
   auto const state = std::make_shared<EventState>();
   state->recorded = true;
   state->stream = &state_of(stream);

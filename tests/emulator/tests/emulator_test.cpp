@@ -237,6 +237,15 @@ TEST_F(Emulator, CountsAtomicsAndPartialWarps) {
   EXPECT_EQ(counts.partial_accesses, 1U);  // the second warp has eight threads with work
 }
 
+TEST_F(Emulator, CountsLatenciesThatLoadsExpose) {
+  ASSERT_EQ(cudaMemset(memory_, 0, kBytes), cudaSuccess);
+  auto const exposed = [&](bool chained) {
+    return counts_of(stream_, [&] { launch_read_steps(stream_, integers(), chained); }).exposed_loads;
+  };
+  EXPECT_EQ(exposed(true), 4U);
+  EXPECT_EQ(exposed(false), 1U);
+}
+
 // A process with an allocation at its exit, which ends so with the option.
 TEST_F(Emulator, FindsLeakAtExit) {
   auto const exit_with_memory = [] {

@@ -65,6 +65,21 @@ __global__ void read_column(float const* rows, float* out, int threads, bool str
   if (i < threads) out[i] = strided ? rows[32 * i] : rows[i];
 }
 
+__global__ void read_steps(int* out, bool chained) {
+  constexpr int kSteps = 4;
+  int sum = 0;
+  if (chained) {
+    for (int step = 0; step < kSteps; ++step) sum = out[sum];
+  } else {
+    int values[kSteps];
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) values[step] = out[step];
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) sum += values[step];
+  }
+  out[0] = sum;
+}
+
 __global__ void shared_stride(int* out, int stride) {
   __shared__ int values[kWarp * kWarp];
   int const lane = static_cast<int>(threadIdx.x);
@@ -95,6 +110,7 @@ void launch_add_one(cudaStream_t stream, int* sum, int threads, bool atomic) {
 void launch_read_column(cudaStream_t stream, float const* rows, float* out, int threads, bool strided) {
   read_column<<<blocks_for(threads), kBlock, 0, stream>>>(rows, out, threads, strided);
 }
+void launch_read_steps(cudaStream_t stream, int* out, bool chained) { read_steps<<<1, 1, 0, stream>>>(out, chained); }
 void launch_shared_stride(cudaStream_t stream, int* out, int stride) {
   shared_stride<<<1, kWarp, 0, stream>>>(out, stride);
 }

@@ -24,6 +24,8 @@ void launch_read_float(cudaStream_t stream, char const* at, float* out);
 void launch_add_one(cudaStream_t stream, int* sum, int threads, bool atomic);
 // Reads row-major (threads, 32) floats: each thread reads column 0 of its row (strided), or its own element of row 0.
 void launch_read_column(cudaStream_t stream, float const* rows, float* out, int threads, bool strided);
+// One thread reads four elements: each is the index of the next one (chained), or all before it uses the first.
+void launch_read_steps(cudaStream_t stream, int* out, bool chained);
 // Each thread writes its number at `stride` times its number in shared memory. One warp.
 void launch_shared_stride(cudaStream_t stream, int* out, int stride);
 
