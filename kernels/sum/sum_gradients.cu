@@ -28,7 +28,10 @@ inline void check([[maybe_unused]] SumGradients const& s) {
 #ifdef __CUDACC__
 // A team sums a row of up to kPieceEntries entries. Longer rows are cut into pieces of kPieceEntries entries, which any
 // team may sum.
-inline constexpr std::uint32_t kPieceEntries = 256;
+inline constexpr std::uint32_t kPieceEntries = 32;
+// Sources that a lane loads before it adds the first of them: while a row of 512 bytes arrives from memory, nothing
+// else keeps the lane busy.
+inline constexpr std::uint32_t kSourcesAhead = 8;
 
 inline constexpr Int128 kHighUnit = Int128{1} << 32;
 
@@ -61,14 +64,49 @@ inline std::size_t scratch_bytes(LongRows const& all) {
   return all.rows_max == 0 ? 0 : (all.bytes() + sizeof(uint2) - 1) / sizeof(uint2) * sizeof(uint2);
 }
 
-// Returns the source of an entry. A source index that does not exist reads row 0; see check_row_numbers().
-__device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
+// An entry: its source, and the coefficient of it.
+struct SummedEntry {
+  std::uint32_t row;
+  float coefficient;
+};
+
+// Returns an entry of a batch. A source index that does not exist reads row 0; see check_row_numbers().
+__device__ inline SummedEntry entry_of(SumGradients const& s, std::uint32_t entry) {
   std::uint32_t const row = s.sources.empty() ? entry : s.sources[entry];
-  return s.source_rows.row(row < s.source_rows.rows() ? row : 0);
+  float const coefficient = s.coefficients.empty() ? 1.0F : s.coefficients[entry];
+  return {row < s.source_rows.rows() ? row : 0, coefficient};
 }
-__device__ inline float coefficient(SumGradients const& s, std::uint32_t entry) {
-  return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
-}
+
+// The entries of a team, of which each lane holds some, so that they are loaded together.
+struct TeamEntries {
+  static constexpr std::uint32_t kOfLane = kPieceEntries / kLanes;
+  SummedEntry held[kOfLane];
+  std::uint32_t count;
+
+  // Loads the entries at positions first .. first + count - 1 of `order`. REQUIRES: count <= kPieceEntries.
+  __device__ TeamEntries(NativeLanes lanes, SumGradients const& s, std::uint32_t first, std::uint32_t of_team)
+      : count(of_team) {
+    std::uint32_t numbers[kOfLane];
+#pragma unroll
+    for (std::uint32_t h = 0; h < kOfLane; ++h) {
+      std::uint32_t const k = h * kLanes + lanes.lane;
+      numbers[h] = k < count ? s.order[first + k] : 0;
+    }
+#pragma unroll
+    for (std::uint32_t h = 0; h < kOfLane; ++h) {
+      bool const exists = h * kLanes + lanes.lane < count;
+      held[h] = exists ? entry_of(s, numbers[h]) : SummedEntry{0, 0};
+    }
+  }
+  // Returns entry k to all lanes. All lanes call it with the same k, below kPieceEntries.
+  __device__ SummedEntry at(NativeLanes lanes, std::uint32_t k) const {
+    SummedEntry mine = held[0];
+#pragma unroll
+    for (std::uint32_t h = 1; h < kOfLane; ++h) mine = k / kLanes == h ? held[h] : mine;
+    int const lane = static_cast<int>(k % kLanes);
+    return {__shfl_sync(lanes.mask, mine.row, lane, kLanes), __shfl_sync(lanes.mask, mine.coefficient, lane, kLanes)};
+  }
+};
 
 // Returns four columns of a source, of which `count` exist.
 __device__ inline float4 quad_at(float const* from, std::size_t count, bool aligned) {
@@ -76,28 +114,41 @@ __device__ inline float4 quad_at(float const* from, std::size_t count, bool alig
   return {from[0], count > 1 ? from[1] : 0, count > 2 ? from[2] : 0, count > 3 ? from[3] : 0};
 }
 
-// Sums the entries at positions first .. last - 1 of `order`, and calls take(j, sums) for the columns from j on. A lane
-// sums four columns at a time. Lanes 2 k and 2 k + 1 call take() together, also if the columns are beyond the stride.
+// Sums the entries at positions first .. last - 1 of `order`, at most kPieceEntries, and calls take(j, sums) for the
+// columns from j on. A lane sums four columns at a time. Lanes 2 k and 2 k + 1 call take() together, also if the
+// columns are beyond the stride.
 template <class Take>
 __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t first,
                             std::uint32_t last, Take take) {
   std::size_t const dim = s.sums.columns();
   bool const aligned =
       s.source_rows.stride() % 4 == 0 && reinterpret_cast<std::uintptr_t>(s.source_rows.data()) % sizeof(float4) == 0;
-  for (std::size_t j = 4 * lanes.lane; j / 8 * 8 < s.sums.stride(); j += 4 * kLanes) {
+  TeamEntries const entries(lanes, s, first, last - first);
+  // All lanes of a team share the entries, so they go on together, also beyond the columns.
+  for (std::size_t pass = 0; pass < s.sums.stride(); pass += 4 * kLanes) {
+    std::size_t const j = pass + 4 * lanes.lane;
     WideSum sum[4] = {{0, true}, {0, true}, {0, true}, {0, true}};
     std::size_t const count = j < dim ? dim - j : 0;
-#pragma unroll 4
-    for (std::uint32_t k = first; count > 0 && k < last; ++k) {
-      std::uint32_t const e = s.order[k];
-      float const c = coefficient(s, e);
-      float4 const x = quad_at(source_row(s, e) + j, count, aligned);
-      sum[0].add(c, x.x, per_grid);
-      if (count > 1) sum[1].add(c, x.y, per_grid);
-      if (count > 2) sum[2].add(c, x.z, per_grid);
-      if (count > 3) sum[3].add(c, x.w, per_grid);
+    for (std::uint32_t k = 0; k < entries.count; k += kSourcesAhead) {
+      float4 x[kSourcesAhead];
+      float c[kSourcesAhead];
+#pragma unroll
+      for (std::uint32_t a = 0; a < kSourcesAhead; ++a) {
+        if (k + a >= entries.count) break;
+        SummedEntry const entry = entries.at(lanes, k + a);
+        c[a] = entry.coefficient;
+        if (count > 0) x[a] = quad_at(s.source_rows.row(entry.row) + j, count, aligned);
+      }
+#pragma unroll
+      for (std::uint32_t a = 0; a < kSourcesAhead; ++a) {
+        if (k + a >= entries.count || count == 0) break;
+        sum[0].add(c[a], x[a].x, per_grid);
+        if (count > 1) sum[1].add(c[a], x[a].y, per_grid);
+        if (count > 2) sum[2].add(c[a], x[a].z, per_grid);
+        if (count > 3) sum[3].add(c[a], x[a].w, per_grid);
+      }
     }
-    take(j, sum);
+    if (j / 8 * 8 < s.sums.stride()) take(j, sum);
   }
 }
 
