@@ -115,15 +115,25 @@ std::vector<int> allowed_cores() {
 
 int cores_per_rank(int ranks) { return static_cast<int>(allowed_cores().size()) / ranks; }
 
-std::vector<int> cores_near_gpu(int device) {
-  std::string const address = cuda::pci_address(device);
-  if (address.empty()) return {};
-  std::ifstream in("/sys/bus/pci/devices/" + address + "/local_cpulist");
-  std::string const text{std::istreambuf_iterator<char>(in), {}};
+std::string cores_near_gpus() {
+  std::string all;
+  for (int device = 0, count = cuda::device_count(); device < count; ++device) {
+    std::ifstream in("/sys/bus/pci/devices/" + cuda::pci_address(device) + "/local_cpulist");
+    std::string list;
+    std::getline(in, list);
+    all += (device > 0 ? ";" : "") + list;
+  }
+  return all;
+}
+
+std::vector<int> cores_near_rank(std::string const& near_gpus, int local_rank) {
+  auto const lists = std::count(near_gpus.begin(), near_gpus.end(), ';') + 1;
+  std::size_t begin = 0;
+  for (auto skip = local_rank % lists; skip > 0; --skip) begin = near_gpus.find(';', begin) + 1;
   try {
-    return parse_core_list(text);
+    return parse_core_list(near_gpus.substr(begin, near_gpus.find(';', begin) - begin));
   } catch (Error const&) {
-    return {};  // an unreadable list costs speed at most
+    return {};  // a list that cannot be read costs speed at most
   }
 }
 

@@ -29,8 +29,12 @@ std::vector<int> order_by_locality(std::vector<int> cores);
 std::vector<std::vector<int>> partition_cores(std::vector<std::vector<int>> const& allowed,
                                               std::vector<std::vector<int>> const& near);
 
-// Returns the cores near a CUDA device, found by its PCI address; empty if the system does not list them.
-std::vector<int> cores_near_gpu(int device);
+// Returns the cores near each CUDA device that this process sees, such as "0-31;32-63"; the list of a device is empty
+// if the system does not have it.
+std::string cores_near_gpus();
+// Returns the cores near the device of a rank, from cores_near_gpus() of its process: if it sees several devices, that
+// with its number on the machine. Empty if there is no device, or the text is not valid.
+std::vector<int> cores_near_rank(std::string const& near_gpus, int local_rank);
 
 // Binds this thread, and threads that it starts later, to these cores. Throws Error if the system rejects that.
 void bind_to_cores(std::vector<int> const& cores);

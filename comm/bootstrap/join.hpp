@@ -25,8 +25,9 @@ struct ProcessInfo {
   std::string host{};     // for error texts
   std::string machine{};  // ranks with equal values share memory and cores
   std::int64_t pid = 0;
-  std::string address{};  // of its transport, in the format of that transport
-  std::string cores{};    // the cores on which it may run, such as "0-3,8"
+  std::string address{};    // of its transport, in the format of that transport
+  std::string cores{};      // the cores on which it may run, such as "0-3,8"
+  std::string near_gpus{};  // the cores near each GPU that it sees, see cores_near_gpus()
   bool operator==(ProcessInfo const&) const = default;
 };
 

@@ -13,13 +13,17 @@ namespace gpups::comm {
 namespace {
 
 void put(Writer& writer, ProcessInfo const& member) {
-  for (auto const* text : {&member.host, &member.machine, &member.address, &member.cores}) writer.put_text(*text);
+  for (auto const* text : {&member.host, &member.machine, &member.address, &member.cores, &member.near_gpus}) {
+    writer.put_text(*text);
+  }
   writer.put<std::int64_t>(member.pid);
 }
 
 ProcessInfo get_process_info(Reader& reader) {
   ProcessInfo member;
-  for (auto* text : {&member.host, &member.machine, &member.address, &member.cores}) *text = reader.get_text();
+  for (auto* text : {&member.host, &member.machine, &member.address, &member.cores, &member.near_gpus}) {
+    *text = reader.get_text();
+  }
   member.pid = reader.get<std::int64_t>();
   return member;
 }

@@ -23,18 +23,16 @@ namespace {
 
 // Returns the cores of each rank on this rank's machine, in the order of the ranks: those on which it may run now, or
 // its share of them.
-std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> const& members, RankLocation const& place,
+std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> const& members,
                                                std::string const& machine, bool share) {
   std::vector<std::vector<int>> allowed, near;
   for (comm::ProcessInfo const& member : members) {
-    if (member.machine == machine) allowed.push_back(comm::order_by_locality(comm::parse_core_list(member.cores)));
+    if (member.machine != machine) continue;
+    // A launcher may let each rank see its own GPU only, so a rank does not know those of the others.
+    near.push_back(comm::cores_near_rank(member.near_gpus, static_cast<int>(near.size())));
+    allowed.push_back(comm::order_by_locality(comm::parse_core_list(member.cores)));
   }
-  if (!share) return allowed;
-  for (int local = 0; local < place.local_ranks; ++local) {
-    int const devices = cuda_device_count();
-    near.push_back(devices > 0 ? comm::cores_near_gpu(local % devices) : std::vector<int>{});
-  }
-  return comm::partition_cores(allowed, near);
+  return share ? comm::partition_cores(allowed, near) : allowed;
 }
 
 // Sets the location of this rank. bind: binds the process to its share of the cores.
@@ -49,7 +47,7 @@ void set_location(Group::Impl& impl, std::vector<comm::ProcessInfo> const& membe
     if (rank < number(me)) ++impl.location.local_rank;
     ++impl.location.local_ranks;
   }
-  auto const shares = cores_of_machine(members, impl.location, mine.machine, bind);
+  auto const shares = cores_of_machine(members, mine.machine, bind);
   auto const& cores = shares[static_cast<std::size_t>(impl.location.local_rank)];
   if (bind) comm::bind_to_cores(cores);
   impl.location.cores = comm::format_core_list(cores);
@@ -67,7 +65,8 @@ comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions co
                                    .machine = comm::machine_name(),
                                    .pid = ::getpid(),
                                    .address = address,
-                                   .cores = comm::format_core_list(comm::allowed_cores())},
+                                   .cores = comm::format_core_list(comm::allowed_cores()),
+                                   .near_gpus = comm::cores_near_gpus()},
                           .group = options.name,
                           .version = GPUPS_VERSION,
                           .must_match = std::move(must_match),

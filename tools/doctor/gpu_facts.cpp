@@ -16,7 +16,7 @@ trainer::GpuFacts::Gpu read_gpu(int device, bool own) {
   try {
     gpu.address = cuda::pci_address(device);
     gpu.capability = cuda::capability(device);
-    gpu.near_cores = comm::format_core_list(comm::cores_near_gpu(device));
+    gpu.near_cores = comm::format_core_list(comm::cores_near_rank(comm::cores_near_gpus(), device));
     if (own) {
       auto const memory = cuda::memory_info(device);
       gpu.free_bytes = memory.free;

@@ -210,5 +210,14 @@ TEST(BindToCoresDeathTest, AppliesToArenaThreads) {
   EXPECT_EXIT(count_blocks_elsewhere(), testing::ExitedWithCode(0), "");
 }
 
+// A process sees all GPUs of the machine, or its own only; then it has a list of one.
+TEST(CoresNearRank, IsTheDeviceOfTheRank) {
+  EXPECT_EQ(cores_near_rank("0-3;4-7;8-11", 1), range(4, 7));
+  EXPECT_EQ(cores_near_rank("0-3;4-7", 2), range(0, 3)) << "more ranks than devices";
+  EXPECT_EQ(cores_near_rank("4-7", 5), range(4, 7));
+  EXPECT_EQ(cores_near_rank("0-3;;8", 2), (Cores{8}));
+  for (std::string const text : {"", ";", "many", "7-3"}) EXPECT_EQ(cores_near_rank(text, 1), Cores{}) << text;
+}
+
 }  // namespace
 }  // namespace gpups::comm::core_affinity_test
