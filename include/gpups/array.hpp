@@ -124,6 +124,8 @@ GPUPS_EXPORT Usage usage(Device device);
 // Copies `bytes` bytes between any two devices. Queued on `stream`, which must be on one of the two.
 GPUPS_EXPORT void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device,
                        std::size_t bytes);
+// Copies `bytes` bytes to the host, as they are when the work that is queued now is done. Blocks until then.
+GPUPS_EXPORT void read_back(Stream& stream, void* to, void const* from, Device from_device, std::size_t bytes);
 // Sets `bytes` bytes at `to`, on the stream's device, to `byte`. Queued on `stream`.
 GPUPS_EXPORT void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes);
 
@@ -243,8 +245,7 @@ Array<T> to_device(Stream& stream, std::vector<T> const& from) {
 template <class T>
 std::vector<std::remove_const_t<T>> to_host(Stream& stream, View<T> from) {
   std::vector<std::remove_const_t<T>> to(from.size());
-  copy<std::remove_const_t<T>>(stream, View<std::remove_const_t<T>>(to), from);
-  stream.wait();
+  memory::read_back(stream, to.data(), from.data(), from.device(), from.bytes());
   return to;
 }
 

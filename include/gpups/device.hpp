@@ -31,6 +31,10 @@ GPUPS_EXPORT std::string to_string(Device device);
 // Returns the number of usable CUDA devices: 0 if the build has no CUDA, or the machine has no driver or no device.
 GPUPS_EXPORT int cuda_device_count();
 
+// Returns what CUDA reports if the machine has a driver of GPUs and no usable device; empty if it has no driver, or a
+// device.
+GPUPS_EXPORT std::string cuda_device_error();
+
 // Returns the device for "auto", "host", "cuda" or "cuda:1" (any index). "auto" and "cuda" select the CUDA device
 // `local_rank` modulo the number of devices; "auto" selects the host if there is no CUDA device. Throws Error for
 // another text, a device that does not exist, and a negative local_rank.

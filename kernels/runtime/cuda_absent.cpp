@@ -13,7 +13,9 @@ namespace {
 }  // namespace
 
 int device_count() { return 0; }
+std::string device_error() { return {}; }
 CurrentDevice::CurrentDevice(int) { absent(); }
+CurrentDevice::CurrentDevice(int device, std::nothrow_t const&) noexcept : device_(device), before_(device) {}
 CurrentDevice::~CurrentDevice() = default;
 MemoryInfo memory_info(int) { absent(); }
 std::string pci_address(int) { return {}; }
@@ -24,7 +26,8 @@ bool can_reach(int, int) { absent(); }
 void* allocate(int, std::size_t) { absent(); }
 void release(int, void*) noexcept {}
 void* allocate_pinned(int, std::size_t) { absent(); }
-void release_pinned(void*) noexcept {}
+void release_pinned(int, void*) noexcept {}
+void enable_peer_access(int, int) { absent(); }
 void copy(int, void*, void*, void const*, std::size_t) { absent(); }
 void fill_bytes(int, void*, void*, unsigned char, std::size_t) { absent(); }
 void* create_stream(int) { absent(); }

@@ -2,7 +2,11 @@
 #include "kernels/runtime/cuda_runtime.hpp"
 
 #include <cctype>
+#include <mutex>
+#include <new>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "gpups/error.hpp"
 
@@ -18,14 +22,54 @@ namespace cuda {
 
 int device_count() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  (void)cudaGetLastError();  // otherwise the next launch would report it
+  return 0;
 }
 
-CurrentDevice::CurrentDevice(int device) {
-  check_cuda(cudaGetDevice(&before_), "reading the current device");
-  check_cuda(cudaSetDevice(device), "selecting a device");
+std::string device_error() {
+  int count = 0;
+  auto const result = cudaGetDeviceCount(&count);
+  if (result == cudaSuccess) return {};
+  (void)cudaGetLastError();
+  return cudaGetErrorString(result);
 }
-CurrentDevice::~CurrentDevice() { (void)cudaSetDevice(before_); }
+
+namespace {
+
+// Returns a function of the driver, or null. The library does not link the driver, which machines without a GPU lack.
+void* driver_function(char const* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+#if CUDART_VERSION >= 12050
+  auto const result = cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
+#else
+  auto const result = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
+#endif
+  return result == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
+}
+
+// Returns whether this process has a context on the device, without creating one.
+bool has_context(int device) {
+  using GetState = int (*)(int device, unsigned* flags, int* active);
+  static auto const get_state = reinterpret_cast<GetState>(driver_function("cuDevicePrimaryCtxGetState"));
+  unsigned flags = 0;
+  int active = 0;
+  return get_state == nullptr || (get_state(device, &flags, &active) == 0 && active != 0);
+}
+
+}  // namespace
+
+CurrentDevice::CurrentDevice(int device) : device_(device), before_(device) {
+  check_cuda(cudaGetDevice(&before_), "reading the current device");
+  if (before_ != device_) check_cuda(cudaSetDevice(device_), "selecting a device");
+}
+CurrentDevice::CurrentDevice(int device, std::nothrow_t const&) noexcept : device_(device), before_(device) {
+  if (cudaGetDevice(&before_) == cudaSuccess && before_ != device_) (void)cudaSetDevice(device_);
+}
+CurrentDevice::~CurrentDevice() {
+  if (before_ != device_ && has_context(before_)) (void)cudaSetDevice(before_);
+}
 
 MemoryInfo memory_info(int device) {
   CurrentDevice const current(device);
@@ -67,7 +111,15 @@ bool can_reach(int device, int other) {
 void* allocate(int device, std::size_t bytes) {
   CurrentDevice const current(device);
   void* block = nullptr;
-  auto const result = cudaMalloc(&block, bytes);
+  auto result = cudaMalloc(&block, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    cudaMemPool_t scratch{};  // keeps what StreamScratch has freed
+    check_cuda(cudaDeviceGetDefaultMemPool(&scratch, device), "reading the memory pool of a device");
+    check_cuda(cudaDeviceSynchronize(), "waiting for a device");
+    check_cuda(cudaMemPoolTrimTo(scratch, 0), "emptying the memory pool of a device");
+    result = cudaMalloc(&block, bytes);
+  }
   if (result == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
     return nullptr;
@@ -76,8 +128,10 @@ void* allocate(int device, std::size_t bytes) {
   return block;
 }
 
-// Memory, streams and events know their devices.
-void release(int, void* block) noexcept { (void)cudaFree(block); }
+void release(int device, void* block) noexcept {
+  CurrentDevice const current(device, std::nothrow);
+  (void)cudaFree(block);
+}
 
 void* allocate_pinned(int device, std::size_t bytes) {
   CurrentDevice const current(device);
@@ -91,7 +145,22 @@ void* allocate_pinned(int device, std::size_t bytes) {
   return block;
 }
 
-void release_pinned(void* block) noexcept { (void)cudaFreeHost(block); }
+void release_pinned(int device, void* block) noexcept {
+  CurrentDevice const current(device, std::nothrow);
+  (void)cudaFreeHost(block);
+}
+
+void enable_peer_access(int device, int other) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, int>> known;
+  if (device == other) return;
+  std::lock_guard const lock(mutex);
+  if (!known.emplace(device, other).second || !can_reach(device, other)) return;
+  CurrentDevice const current(device);
+  auto const result = cudaDeviceEnablePeerAccess(other, 0);
+  // NCCL or the application may have enabled it. Without it, copies pass through the host.
+  if (result != cudaSuccess) (void)cudaGetLastError();
+}
 
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes) {
   CurrentDevice const current(device);
@@ -110,7 +179,10 @@ void* create_stream(int device) {
   return stream;
 }
 
-void destroy_stream(int, void* stream) noexcept { (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+void destroy_stream(int device, void* stream) noexcept {
+  CurrentDevice const current(device, std::nothrow);
+  (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
 
 void wait_stream(int device, void* stream) {
   CurrentDevice const current(device);
@@ -127,7 +199,10 @@ void* record_event(int device, void* stream) {
   return event;
 }
 
-void destroy_event(int, void* event) noexcept { (void)cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+void destroy_event(int device, void* event) noexcept {
+  CurrentDevice const current(device, std::nothrow);
+  (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
 
 bool event_done(int device, void* event) {
   CurrentDevice const current(device);

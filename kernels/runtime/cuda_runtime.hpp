@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <string>
 
 #ifdef __CUDACC__
@@ -21,18 +22,21 @@ using gpups::check_cuda;
 namespace gpups::cuda {
 
 int device_count();
+std::string device_error();  // why device_count() cannot count them; empty if it can
 
 // Makes a device the current one of the calling thread, which belongs to the application; the destructor restores the
-// one before.
+// one before. If this process has no context on that one, the thread has not chosen it, and keeps the new device: to
+// set it would create a context, which takes hundreds of megabytes of a GPU that other processes use.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device);
+  CurrentDevice(int device, std::nothrow_t const&) noexcept;  // ignores errors, for what frees something
   ~CurrentDevice();
   CurrentDevice(CurrentDevice const&) = delete;
   CurrentDevice& operator=(CurrentDevice const&) = delete;
 
  private:
-  int before_ = 0;
+  int device_, before_;
 };
 
 // Free and total bytes of the device.
@@ -55,7 +59,10 @@ void* allocate(int device, std::size_t bytes);
 void release(int device, void* block) noexcept;
 // Allocates pinned host memory for all devices, in the context of this one. Returns null if there is not enough.
 void* allocate_pinned(int device, std::size_t bytes);
-void release_pinned(void* block) noexcept;
+void release_pinned(int device, void* block) noexcept;
+// Lets `device` access the memory of `other`, if it can, so that copies between them do not pass through the host. The
+// first call for two devices takes milliseconds.
+void enable_peer_access(int device, int other);
 // copy() and fill_bytes() are queued on the stream.
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes);
 void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::size_t bytes);

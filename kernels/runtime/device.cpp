@@ -11,6 +11,7 @@ namespace gpups {
 std::string to_string(Device device) { return device.is_host() ? "host" : fmt::format("cuda:{}", device.index); }
 
 int cuda_device_count() { return cuda::device_count(); }
+std::string cuda_device_error() { return cuda::driver_version() == 0 ? std::string() : cuda::device_error(); }
 
 Device device_from(std::string const& text, int local_rank) {
   GPUPS_REQUIRE(local_rank >= 0,
@@ -29,8 +30,10 @@ Device device_from(std::string const& text, int local_rank) {
     known = error == std::errc{} && stop == end && index >= 0;
   }
   GPUPS_REQUIRE(known, "device '{}' is unknown (it is not the name of a device): use auto, host, cuda or cuda:0", text);
-  GPUPS_REQUIRE(index < count, "device '{}' does not exist ({} CUDA devices were found): use host, or check nvidia-smi",
-                text, count);
+  std::string const error = index < count ? std::string() : cuda_device_error();
+  GPUPS_REQUIRE(index < count,
+                "device '{}' does not exist ({} CUDA devices were found{}): use host, or check nvidia-smi", text, count,
+                error.empty() ? error : ", and CUDA reports '" + error + "'");
   return Device::cuda(index);
 }
 

@@ -8,6 +8,7 @@
 
 #include "gpups/array.hpp"
 #include "kernels/runtime/launch.hpp"
+#include "kernels/runtime/memory_scope.hpp"
 
 namespace gpups::kernels {
 
@@ -50,8 +51,15 @@ class QueuedScratch {
 class StreamScratch {
  public:
   StreamScratch(DeviceExec ex, std::size_t bytes) : stream_(static_cast<cudaStream_t>(ex.stream)) {
-    keep_memory();
-    check_cuda(cudaMallocAsync(&data_, bytes == 0 ? 1 : bytes, stream_), "allocating scratch memory");
+    Device const device = keep_memory();
+    auto const allocate = [&] { return cudaMallocAsync(&data_, bytes == 0 ? 1 : bytes, stream_); };
+    auto result = allocate();
+    if (result == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      release_kept_memory(device);
+      result = allocate();
+    }
+    check_cuda(result, "allocating scratch memory");
   }
   ~StreamScratch() { cudaFreeAsync(data_, stream_); }
   StreamScratch(StreamScratch const&) = delete;
@@ -59,9 +67,9 @@ class StreamScratch {
   void* data() const { return data_; }
 
  private:
-  // Keeps freed memory in the pool of the device. Otherwise it would return to the driver at the next wait, which costs
-  // more than the kernel.
-  static void keep_memory() {
+  // Keeps freed memory in the pool of the current device, which it returns. Otherwise it would return to the driver at
+  // the next wait, which costs more than the kernel.
+  static Device keep_memory() {
     int device = 0;
     cudaMemPool_t pool{};
     std::uint64_t most = ~std::uint64_t{0};
@@ -69,6 +77,7 @@ class StreamScratch {
     check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "reading the memory pool of a device");
     check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most),
                "changing the memory pool of a device");
+    return Device::cuda(device);
   }
 
   cudaStream_t stream_;

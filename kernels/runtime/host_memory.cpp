@@ -93,17 +93,16 @@ constexpr std::size_t kAlign = 4096;
 }  // namespace
 
 void PinnedDelete::operator()(std::byte* block) const noexcept {
-  is_pinned ? cuda::release_pinned(block) : std::free(block);
+  device >= 0 ? cuda::release_pinned(device, block) : std::free(block);
 }
 
 PinnedPtr allocate_pinned(Device device, std::size_t bytes) {
-  bool const is_pinned = !device.is_host();
-  void* const block = is_pinned ? cuda::allocate_pinned(device.index, bytes)
-                                : std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
+  void* const block = !device.is_host() ? cuda::allocate_pinned(device.index, bytes)
+                                        : std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
   GPUPS_REQUIRE(block != nullptr,
                 "no pinned memory of the host for {} bytes (data of GPUs are copied through it): use fewer ranks",
                 bytes);
-  return PinnedPtr(static_cast<std::byte*>(block), PinnedDelete{is_pinned});
+  return PinnedPtr(static_cast<std::byte*>(block), PinnedDelete{device.is_host() ? -1 : device.index});
 }
 
 }  // namespace gpups::kernels

@@ -29,7 +29,7 @@ HostMemory host_memory(std::filesystem::path const& root = "/");
 // Pinned host memory, which GPUs read and write without a further copy. It is used for staging.
 
 struct PinnedDelete {
-  bool is_pinned = false;
+  int device = -1;  // in whose context it was allocated; -1: it is ordinary memory
   void operator()(std::byte* block) const noexcept;
 };
 using PinnedPtr = std::unique_ptr<std::byte[], PinnedDelete>;

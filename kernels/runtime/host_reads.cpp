@@ -8,7 +8,7 @@ namespace gpups::kernels {
 void HostReads::wait() {
   if (all_.empty()) return;
   Device const device = stream_.device(), host = Device::host();
-  if (device.is_host() || all_.size() < 2) {
+  if (device.is_host()) {
     for (auto const& read : all_) memory::copy(stream_, read.to, host, read.from, device, read.bytes);
     stream_.wait();
     all_.clear();
@@ -16,15 +16,19 @@ void HostReads::wait() {
   }
   std::size_t bytes = 0;
   for (auto const& read : all_) bytes += read.bytes;
-  Array<std::byte> const there(device, bytes);
-  std::vector<std::byte> here(bytes);
-  std::byte* to = there.data();
-  for (auto const& read : all_) {
-    memory::copy(stream_, to, device, read.from, device, read.bytes);
-    to += read.bytes;
+  void const* source = all_.front().from;
+  Array<std::byte> joined;
+  if (all_.size() > 1) {
+    joined = Array<std::byte>(device, bytes);
+    std::byte* to = joined.data();
+    for (auto const& read : all_) {
+      memory::copy(stream_, to, device, read.from, device, read.bytes);
+      to += read.bytes;
+    }
+    source = joined.data();
   }
-  memory::copy(stream_, here.data(), host, there.data(), device, bytes);
-  stream_.wait();
+  std::vector<std::byte> here(bytes);
+  memory::read_back(stream_, here.data(), source, device, bytes);
   std::byte const* from = here.data();
   for (auto const& read : all_) {
     std::memcpy(read.to, from, read.bytes);

@@ -103,6 +103,11 @@ class Pool {
     return usage_;
   }
 
+  void release_kept() noexcept {
+    ShortLock const lock(mutex_);
+    trim(usage_.bytes_cached);
+  }
+
  private:
   struct KeptBlock {
     void* block;
@@ -219,7 +224,11 @@ void copy(Stream& stream, void* to, Device to_device, void const* from, Device f
       cuda::copy(device.index, own.native(), to, from, bytes);
       own.wait();
     } else {
-      cuda::copy(stream.device().index, stream.native(), to, from, bytes);
+      int const own = stream.device().index;
+      if (!to_device.is_host() && !from_device.is_host()) {
+        cuda::enable_peer_access(own, own == to_device.index ? from_device.index : to_device.index);
+      }
+      cuda::copy(own, stream.native(), to, from, bytes);
     }
     return;
   }
@@ -229,6 +238,17 @@ void copy(Stream& stream, void* to, Device to_device, void const* from, Device f
     std::memcpy(static_cast<char*>(to) + first, static_cast<char const*>(from) + first,
                 std::min(kBlock, bytes - first));
   });
+}
+
+// A copy to memory that is not pinned blocks the driver and the other streams of the thread. Large ones do not fit the
+// pinned memory of a stream.
+void read_back(Stream& stream, void* to, void const* from, Device from_device, std::size_t bytes) {
+  constexpr std::size_t kPinnedMax = std::size_t{4} << 20;
+  bool const is_pinned = !stream.device().is_host() && bytes > 0 && bytes <= kPinnedMax;
+  void* const here = is_pinned ? stream.impl().uploads.place(stream.device().index, bytes) : to;
+  copy(stream, here, Device::host(), from, from_device, bytes);
+  stream.wait();
+  if (is_pinned) std::memcpy(to, here, bytes);
 }
 
 void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes) {
@@ -241,3 +261,5 @@ void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes)
 }
 
 }  // namespace gpups::memory
+
+void gpups::kernels::release_kept_memory(Device device) noexcept { gpups::memory::pool(device).release_kept(); }

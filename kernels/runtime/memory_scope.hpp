@@ -30,6 +30,9 @@ class MemoryScope {
 // Returns the stream of the innermost scope of this thread or, outside of scopes, the thread.
 MemoryUser memory_user();
 
+// Frees the blocks of arrays that are kept for later arrays. Waits for the device.
+void release_kept_memory(Device device) noexcept;
+
 // Every Stream of a CUDA device is added when it is created, and removed before its cudaStream_t is destroyed. Any
 // thread. add_stream() returns the memory user of the cudaStream_t.
 MemoryUser add_stream(Device device, void* native);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of few bytes to a device, for which no thread waits: the bytes go through pinned memory of the stream.
+// Copies of few bytes between the host and a device: the bytes go through pinned memory of the stream. For those to the
+// device no thread waits.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,9 @@ class UploadBuffer {
 
   // Queues a copy of `bytes` bytes from the host to `to` on the stream. `from` may change after the call.
   void copy(int device, void* stream, void* to, void const* from, std::size_t bytes);
-  // Blocks until the copies are done.
+  // Returns pinned memory for a copy from the device, which is done when the stream is; valid until the next call.
+  std::byte* place(int device, std::size_t bytes) { return take(device, bytes).memory.get(); }
+  // Blocks until the copies to the device are done.
   void wait() noexcept;
 
  private:
