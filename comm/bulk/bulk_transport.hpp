@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/bulk/fabric_sum.hpp"
 #include "comm/transport/transport.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "gpups/array.hpp"
@@ -49,11 +50,11 @@ class BulkTransport {
   // Returns whether sum() may be called: a device fabric, such as NCCL, connects this device with the devices of all
   // ranks. Equal on all ranks.
   virtual bool can_allreduce(Device device) const = 0;
-  // Starts an allreduce over all ranks: sums `terms` (n) into `sums` (n), which may be the same memory, once the work
-  // queued on `stream` so far is done. All ranks get the same bits. All ranks call it with the same tag and n, else
-  // progress() throws PeerError; a tag is used for one allreduce at a time. Work queued on `stream` after done() sees
-  // the sums. REQUIRES: can_allreduce(stream.device()), n > 0.
-  virtual Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) = 0;
+  // Starts an allreduce over all ranks, once the work queued on `stream` so far is done. All ranks get the same bits.
+  // All ranks call it with the same tag, count and kind of number, else progress() throws PeerError; a tag is used for
+  // one allreduce at a time. Work queued on `stream` after done() sees the sums. REQUIRES:
+  // can_allreduce(stream.device()), arrays.count > 0.
+  virtual Transfer sum(Stream& stream, std::uint64_t tag, FabricSum const& arrays) = 0;
 
   // Returns whether transfers between other ranks need progress() of this rank: it puts the operations of a device
   // fabric into one order.
@@ -79,13 +80,18 @@ inline std::string size_mismatch(Rank from, std::size_t sent, Rank to, std::size
       number(from), sent, number(to), expected);
 }
 
-// Creates the transports of ranks that are threads of one process, in rank order. The receiver copies from the memory
-// of the sender, on its own stream, whatever the two devices are. network: carries the announcements of transfers and
-// the answers to them; null: they arrive at once.
+class DeviceFabric;
+class TransferMatcher;
+
+// Creates the transport of a rank that is a thread. The receiver copies from the memory of the sender, on its own
+// stream, whatever the two devices are. matcher: that of all ranks. network: carries the announcements of transfers and
+// the answers to them; null: they arrive at once. fabric: sums over the GPUs of all ranks; null: there is none.
+std::unique_ptr<BulkTransport> make_local_bulk_transport(Rank rank, std::shared_ptr<TransferMatcher> matcher,
+                                                         std::shared_ptr<LocalNetwork> network = nullptr,
+                                                         std::shared_ptr<DeviceFabric> fabric = nullptr);
+// Creates the transports of all ranks of a process, in rank order.
 std::vector<std::unique_ptr<BulkTransport>> make_local_bulk_transports(int ranks,
                                                                        std::shared_ptr<LocalNetwork> network = nullptr);
-
-class DeviceFabric;
 
 // Creates the transport of a rank that is a process. Transfers of at most kEagerBytesMax bytes use the eager protocol,
 // larger ones the rendezvous protocol. Memory of a GPU is sent through the fabric if both ranks have one, directly if

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 
+#include "comm/bulk/fabric_sum.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
@@ -36,9 +37,9 @@ class DeviceFabric {
   // whether all transfers have ended, or the fabric was given up and has stopped them.
   using IsDone = std::function<bool()>;
   virtual IsDone move(std::span<P2pOp const> operations) = 0;
-  // The same for an allreduce of `terms` (n) into `sums` (n), which may be the same memory. All ranks get the same
-  // bits. All ranks call it with the same n, and in the same order relative to other sums and transfers.
-  virtual IsDone sum(View<float const> terms, View<float> sums) = 0;
+  // The same for an allreduce. All ranks get the same bits. All ranks call it with the same count and kind of number,
+  // and in the same order relative to other sums and transfers.
+  virtual IsDone sum(FabricSum const& arrays) = 0;
 
   // Makes progress without blocking: call it until all operations have ended. Throws Error if an operation has failed,
   // but not after abort().

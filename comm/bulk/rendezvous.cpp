@@ -227,10 +227,9 @@ void RendezvousTransfers::on_received(Id const& id, std::size_t bytes) {
 
 // -- by fabric --
 
-void RendezvousTransfers::sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream,
-                              OnDone on_received) {
+void RendezvousTransfers::sum(std::uint64_t tag, FabricSum const& arrays, Stream& stream, OnDone on_received) {
   [[maybe_unused]] bool const fresh =
-      pending_allreduces_.emplace(tag, PendingAllreduce{terms, sums, stream.record(), std::move(on_received)}).second;
+      pending_allreduces_.emplace(tag, PendingAllreduce{arrays, stream.record(), std::move(on_received)}).second;
   GPUPS_ASSERT(fresh && "a tag is for one allreduce at a time");
   unready_allreduces_.push_back(tag);
   announce_ready_sums();
@@ -242,7 +241,7 @@ bool RendezvousTransfers::announce_ready_sums() {
   std::erase_if(unready_allreduces_, [this](std::uint64_t tag) {
     PendingAllreduce const& mine = pending_allreduces_.at(tag);
     bool const is_written = mine.written.done();
-    if (is_written) batcher_->ready_to_allreduce(tag, mine.terms.size());
+    if (is_written) batcher_->ready_to_allreduce(tag, mine.arrays.bytes());
     return is_written;
   });
   return !unready_allreduces_.empty();
@@ -307,7 +306,7 @@ bool RendezvousTransfers::start_allreduce(std::uint64_t tag) {
   if (found.empty()) return false;
   PendingAllreduce& mine = found.mapped();
   fabric_->stream().after(mine.written);
-  batches_.push_back({fabric_->sum(mine.terms, mine.sums), {std::move(mine.on_received)}});
+  batches_.push_back({fabric_->sum(mine.arrays), {std::move(mine.on_received)}});
   return true;
 }
 

@@ -79,7 +79,7 @@ class RendezvousTransfers {
   bool orders_transfers() const { return fabric_ && ucx_->rank() == Rank{0}; }
   // Starts an allreduce on the fabric, with a tag that is equal on all ranks, once the work queued on the stream so far
   // is done. `on_received` is called when the sums are complete. REQUIRES: has_fabric(stream.device()).
-  void sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream, OnDone on_received);
+  void sum(std::uint64_t tag, FabricSum const& arrays, Stream& stream, OnDone on_received);
 
   // Does what is possible without blocking. Returns true if anything was done, or while a device copies, since the end
   // of a copy wakes no thread. Throws Error if the fabric has failed, and if staging memory cannot be allocated.
@@ -112,9 +112,8 @@ class RendezvousTransfers {
     std::vector<OnDone> on_done;
   };
   struct PendingAllreduce {
-    View<float const> terms;
-    View<float> sums;
-    Event written;  // when `terms` are written
+    FabricSum arrays;
+    Event written;  // when the terms are written
     OnDone on_received;
   };
   struct ReceivedPiece {

@@ -168,6 +168,45 @@ bool TransferMatcher::done(Rank rank, Transfer transfer) {
   return endpoint(rank).done.erase(transfer) != 0;
 }
 
+void TransferMatcher::end(Rank rank, Transfer transfer) {
+  std::lock_guard lock(mutex_);
+  endpoint(rank).done.insert(transfer);
+}
+
+void TransferMatcher::ready_to_sum(std::uint64_t tag) {
+  {
+    std::lock_guard lock(mutex_);
+    if (++sums_ready_[tag] < ends_.size()) return;
+    sums_ready_.erase(tag);
+    sums_.push_back(tag);
+  }
+  for (RankQueues& rank : ends_) rank.wake();
+}
+
+std::optional<std::uint64_t> TransferMatcher::next_sum(Rank rank) {
+  std::lock_guard lock(mutex_);
+  std::size_t& begun = endpoint(rank).sums_begun;
+  if (begun == sums_ended_ + sums_.size()) return std::nullopt;
+  std::uint64_t const tag = sums_[begun++ - sums_ended_];
+  // Forget those that all ranks have begun.
+  auto const least = std::ranges::min_element(ends_, {}, &RankQueues::sums_begun)->sums_begun;
+  for (; sums_ended_ < least; ++sums_ended_) sums_.pop_front();
+  return tag;
+}
+
+void TransferMatcher::abandon_sums(Rank rank) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!abandoned_by_) abandoned_by_ = rank;
+  }
+  for (RankQueues& other : ends_) other.wake();
+}
+
+std::optional<Rank> TransferMatcher::abandoned_sums() {
+  std::lock_guard lock(mutex_);
+  return abandoned_by_;
+}
+
 void TransferMatcher::close(Rank rank) {
   RankQueues& mine = endpoint(rank);
   mine.wake.set(nullptr);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches sends and receives of ranks that are threads of one process. It outlives the transports of all ranks.
+// Matches sends and receives of ranks that are threads of one process, and orders their sums. It outlives the
+// transports of all ranks.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -73,6 +75,18 @@ class TransferMatcher {
   // See BulkTransport::done() and take_done().
   bool done(Rank rank, Transfer transfer);
   std::vector<Transfer> take_done(Rank rank);
+  // Marks a transfer of the rank as done.
+  void end(Rank rank, Transfer transfer);
+
+  // The order of sums on a device fabric: the one in which the last rank becomes ready for them. One more rank is ready
+  // for the sum with this tag.
+  void ready_to_sum(std::uint64_t tag);
+  // Returns the next sum for which all ranks are ready, once to each rank, or nothing.
+  std::optional<std::uint64_t> next_sum(Rank rank);
+  // This rank stops before its sums have ended. The first rank that has done so, or nothing.
+  void abandon_sums(Rank rank);
+  std::optional<Rank> abandoned_sums();
+
   // Withdraws the sends and receives of the rank, and blocks until the copies from and to it have ended.
   void close(Rank rank);
   void on_arrival(Rank rank, std::function<void()> wake) { endpoint(rank).wake.set(std::move(wake)); }
@@ -91,6 +105,7 @@ class TransferMatcher {
     std::map<std::pair<Rank, std::uint64_t>, PostedReceive> posted_receives;
     std::vector<MatchedTransfer> matched, copying;
     std::set<Transfer> done;
+    std::size_t sums_begun = 0;
     std::optional<PeerError> error;
     Callback wake;
   };
@@ -101,6 +116,10 @@ class TransferMatcher {
   std::mutex mutex_;  // protects all below; callbacks are called without it
   std::condition_variable queued_;
   std::vector<RankQueues> ends_;
+  std::map<std::uint64_t, std::size_t> sums_ready_;  // by tag: the number of ranks, until all are
+  std::deque<std::uint64_t> sums_;                   // tags in their order, from the sum sums_ended_ on
+  std::size_t sums_ended_ = 0;
+  std::optional<Rank> abandoned_by_;
 };
 
 }  // namespace gpups::comm

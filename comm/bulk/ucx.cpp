@@ -114,10 +114,10 @@ class Ucx final : public BulkTransport {
   }
 
   bool can_allreduce(Device device) const override { return rendezvous_.has_fabric(device); }
-  Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) override {
+  Transfer sum(Stream& stream, std::uint64_t tag, FabricSum const& arrays) override {
     std::lock_guard lock(ucx_->mutex());
     Transfer const number{++transfers_};
-    rendezvous_.sum(tag, terms, sums, stream, [this, number] {
+    rendezvous_.sum(tag, arrays, stream, [this, number] {
       done_.insert(number);
       wake_();
     });

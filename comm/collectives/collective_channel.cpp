@@ -76,9 +76,9 @@ void CollectiveChannel::receive_bulk(Stream& stream, Rank from, MessageId id, st
 
 bool CollectiveChannel::can_allreduce(Device device) const { return messenger_.can_allreduce(device); }
 
-void CollectiveChannel::sum(Stream& stream, std::uint64_t sequence, View<float const> terms, View<float> sums,
+void CollectiveChannel::sum(Stream& stream, std::uint64_t sequence, FabricSum const& arrays,
                             std::shared_ptr<void const> keep, std::function<void()> then) {
-  messenger_.sum_data(kId, stream, collective_tag(sequence, 0), terms, sums, kKind, std::move(keep), std::move(then));
+  messenger_.sum_data(kId, stream, collective_tag(sequence, 0), arrays, kKind, std::move(keep), std::move(then));
 }
 
 void CollectiveChannel::count_compression(std::uint64_t uncompressed_bytes, std::uint64_t sent) {

@@ -52,8 +52,8 @@ class CollectiveChannel final : public Channel, private CollectiveTransport {
   void receive_bulk(Stream& stream, Rank from, MessageId id, std::size_t bytes, BulkTransport::Allocate allocate,
                     std::function<void()> then) override;
   bool can_allreduce(Device device) const override;
-  void sum(Stream& stream, std::uint64_t sequence, View<float const> terms, View<float> sums,
-           std::shared_ptr<void const> keep, std::function<void()> then) override;
+  void sum(Stream& stream, std::uint64_t sequence, FabricSum const& arrays, std::shared_ptr<void const> keep,
+           std::function<void()> then) override;
   void count_compression(std::uint64_t uncompressed_bytes, std::uint64_t sent) override;
 
   ProgressEngine& engine_;

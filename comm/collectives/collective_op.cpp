@@ -224,11 +224,10 @@ void CollectiveOp::receive_bulk(Rank from, PendingReceive posted, std::size_t by
                           });
 }
 
-std::shared_ptr<Completion> CollectiveOp::post_allreduce(View<float const> terms, View<float> sums,
-                                                         std::shared_ptr<void const> keep) {
+std::shared_ptr<Completion> CollectiveOp::post_allreduce(FabricSum const& arrays, std::shared_ptr<void const> keep) {
   auto completion = std::make_shared<Completion>();
-  add_up_ = [this, terms, sums, keep = std::move(keep), completion] {
-    transport_.sum(stream(), number_, terms, sums, keep,
+  add_up_ = [this, arrays, keep = std::move(keep), completion] {
+    transport_.sum(stream(), number_, arrays, keep,
                    [self = shared_from_this(), completion] { self->complete(*completion); });
   };
   start_allreduce_if_matching();

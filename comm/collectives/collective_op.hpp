@@ -46,10 +46,10 @@ class CollectiveTransport {
                             BulkTransport::Allocate allocate, std::function<void()> then) = 0;
   // Returns whether sum() may be called for memory of the device; equal on all ranks.
   virtual bool can_allreduce(Device device) const = 0;
-  // Sums `terms`, (n), of all ranks into `sums`, (n), with equal bits on all ranks; at most once in a collective.
-  // `keep` owns both and stays alive until `then` is called, when the sums are there; at once if n is 0.
-  virtual void sum(Stream& stream, std::uint64_t sequence, View<float const> terms, View<float> sums,
-                   std::shared_ptr<void const> keep, std::function<void()> then) = 0;
+  // Sums arrays of all ranks, with equal bits on all ranks; at most once in a collective. `keep` owns them and stays
+  // alive until `then` is called, when the sums are there; at once if they are empty.
+  virtual void sum(Stream& stream, std::uint64_t sequence, FabricSum const& arrays, std::shared_ptr<void const> keep,
+                   std::function<void()> then) = 0;
   // For statistics: `sent` bytes were sent, which are `uncompressed_bytes` without compression.
   virtual void count_compression(std::uint64_t uncompressed_bytes, std::uint64_t sent) = 0;
 };
@@ -100,8 +100,7 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   std::shared_ptr<Completion> post_receive(Rank from, std::size_t bytes_max, Device device) override;
   std::shared_ptr<Completion> post_receive_fixed(Rank from, View<std::uint8_t> to,
                                                  std::shared_ptr<void const> keep) override;
-  std::shared_ptr<Completion> post_allreduce(View<float const> terms, View<float> sums,
-                                             std::shared_ptr<void const> keep) override;
+  std::shared_ptr<Completion> post_allreduce(FabricSum const& arrays, std::shared_ptr<void const> keep) override;
   std::shared_ptr<Completion> stream_completion() override;
 
  private:

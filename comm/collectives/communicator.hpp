@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/bulk/fabric_sum.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
@@ -136,10 +137,10 @@ class Communicator {
   // Returns whether fabric_allreduce() may be called: whether a device fabric such as NCCL sums over the devices of the
   // ranks. Equal on all ranks.
   virtual bool can_allreduce() const = 0;
-  // Sums `terms`, (n), of all ranks into `sums`, (n), which may be the same memory, with equal bits on all ranks. At
-  // most once in a collective. `keep` owns both and stays alive as for receive_fixed().
-  [[nodiscard]] Request fabric_allreduce(View<float const> terms, View<float> sums, std::shared_ptr<void const> keep) {
-    return Request(post_allreduce(terms, sums, std::move(keep)));
+  // Sums arrays of all ranks, with equal bits on all ranks. At most once in a collective. `keep` owns them and stays
+  // alive as for receive_fixed().
+  [[nodiscard]] Request fabric_allreduce(FabricSum const& arrays, std::shared_ptr<void const> keep) {
+    return Request(post_allreduce(arrays, std::move(keep)));
   }
 
   // Completes when the work that is queued on the stream so far is done. The host may then read the host memory that
@@ -165,8 +166,7 @@ class Communicator {
   virtual std::shared_ptr<Completion> post_receive(Rank from, std::size_t bytes_max, Device device) = 0;
   virtual std::shared_ptr<Completion> post_receive_fixed(Rank from, View<std::uint8_t> to,
                                                          std::shared_ptr<void const> keep) = 0;
-  virtual std::shared_ptr<Completion> post_allreduce(View<float const> terms, View<float> sums,
-                                                     std::shared_ptr<void const> keep) = 0;
+  virtual std::shared_ptr<Completion> post_allreduce(FabricSum const& arrays, std::shared_ptr<void const> keep) = 0;
   virtual std::shared_ptr<Completion> stream_completion() = 0;  // null if there is nothing to wait for
 
  private:

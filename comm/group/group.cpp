@@ -24,6 +24,8 @@ std::string Group::wait_connect_devices(Device device, ConnectOptions const& opt
   return impl_->wait_connect_devices(device, options);
 }
 
+bool Group::sums_on_devices(Device device) const { return impl_->bulk->can_allreduce(device); }
+
 void Group::set_wait_timeout_s(double seconds) const {
   GPUPS_REQUIRE(
       std::isfinite(seconds) && seconds > 0,

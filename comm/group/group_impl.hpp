@@ -32,7 +32,7 @@ struct GPUPS_HIDDEN Group::Impl {
   // ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
 
-  // See Group::wait_connect_devices(). Threads need no connection: they reach each other's memory.
+  // See Group::wait_connect_devices(). Simulated ranks have no devices to connect.
   virtual std::string wait_connect_devices(Device, ConnectOptions const&) { return {}; }
 
   std::unique_ptr<comm::Transport> transport;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/group_impl.hpp"
+#include "comm/group/connect_devices.hpp"
 
 #include <fmt/core.h>
 
@@ -15,9 +15,7 @@
 #include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/join.hpp"
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/nccl/connect.hpp"
 #include "comm/progress/progress_driver.hpp"
-#include "comm/transport/control_channel.hpp"
 #include "comm/transport/transport.hpp"
 #include "comm/ucx/worker.hpp"
 
@@ -34,19 +32,12 @@ struct ProcessGroup final : Group::Impl {
   }
 
   std::string wait_connect_devices(Device device, ConnectOptions const& options) override {
-    constexpr double kNcclTimeout_s = 120;
-    ControlChannel channel(*transport, options.timeout_s);
-    auto agreed = wait_connect_nccl(channel, device, options.nccl, kNcclTimeout_s);
-    fabric_ = std::move(agreed.fabric);
-    if (fabric_ != nullptr) {
+    auto const agreed = wait_connect_fabric(*this, device, options, [&](std::shared_ptr<DeviceFabric> const& fabric) {
+      fabric_ = fabric;
       bulk.reset();  // before the new one receives
       bulk = make_ucx_bulk_transport(ucx, fabric_);
       subscribe();
-    }
-    channel.wait_allgather({});  // no rank sends data before all ranks have replaced theirs
-    if (auto rest = channel.take_unread(); !rest.empty()) {
-      transport = std::make_unique<ReplayingTransport>(std::move(transport), std::move(rest));
-    }
+    });
     if (fabric_ != nullptr) return "NCCL";
     if (agreed.why_not.empty()) return {};
     return fmt::format("UCX, in chunks through the host if it does not reach GPUs; not NCCL, because {}",

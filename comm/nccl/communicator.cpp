@@ -151,12 +151,13 @@ void NcclCommunicator::move(Stream& on, std::span<DeviceFabric::P2pOp const> par
   });
 }
 
-void NcclCommunicator::sum(Stream& on, View<float const> terms, View<float> sums) {
+void NcclCommunicator::sum(Stream& on, FabricSum const& arrays) {
   constexpr char const* kOperation = "summing";
-  if (terms.size() == 0) return;
+  if (arrays.count == 0) return;
+  auto const number = arrays.number == FabricSum::Number::kFloat ? ncclFloat32 : ncclInt64;
   begin(kOperation, [&](ncclComm_t comm) {
-    check_nccl(ncclAllReduce(terms.data(), sums.data(), terms.size(), ncclFloat32, ncclSum, comm, stream_of(on)),
-               kOperation, comm);
+    check_nccl(ncclAllReduce(arrays.terms, arrays.sums, arrays.count, number, ncclSum, comm, stream_of(on)), kOperation,
+               comm);
   });
 }
 
@@ -189,8 +190,8 @@ class NcclFabric final : public DeviceFabric {
   IsDone move(std::span<P2pOp const> parts) override {
     return queue([this, all = std::vector(parts.begin(), parts.end())] { communicator_.move(stream_, all); });
   }
-  IsDone sum(View<float const> terms, View<float> sums) override {
-    return queue([this, terms, sums] { communicator_.sum(stream_, terms, sums); });
+  IsDone sum(FabricSum const& arrays) override {
+    return queue([this, arrays] { communicator_.sum(stream_, arrays); });
   }
   // NCCL may fail because a rank is lost. The failure detector knows the rank, so it gets some time to report it first.
   void check() override {

@@ -40,8 +40,8 @@ class NcclCommunicator {
   // Start to queue operations on `on`, a stream of the device. The peers of all transfers take part, and all ranks in
   // sums, in the same order on all ranks. REQUIRES of both: ready() has returned true since the last call.
   void move(Stream& on, std::span<DeviceFabric::P2pOp const> parts);
-  // terms: (n), of this rank. sums: (n), may be the same memory. All ranks get the same bits.
-  void sum(Stream& on, View<float const> terms, View<float> sums);
+  // All ranks get the same bits.
+  void sum(Stream& on, FabricSum const& arrays);
 
   // Returns whether the last operation has been queued. Throws Error if it has failed, or if other ranks have not taken
   // part for timeout_s.

@@ -133,18 +133,18 @@ void Messenger::receive_data(ChannelId id, Stream& stream, Rank from, std::uint6
       {.id = id, .to = {}, .keep = {}, .then = std::move(count_then)});
 }
 
-void Messenger::sum_data(ChannelId id, Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums,
-                         TrafficKind kind, std::shared_ptr<void const> keep, std::function<void()> then) {
+void Messenger::sum_data(ChannelId id, Stream& stream, std::uint64_t tag, FabricSum const& arrays, TrafficKind kind,
+                         std::shared_ptr<void const> keep, std::function<void()> then) {
   GPUPS_ASSERT(tag >> kTagBits == 0);
-  if (terms.size() == 0) return then();
+  if (arrays.count == 0) return then();
   auto const me = number(transport_.rank()), ranks = static_cast<std::uint32_t>(transport_.size());
-  std::size_t const bytes = 2 * (terms.bytes() - terms.bytes() / ranks);
+  std::size_t const bytes = 2 * (arrays.bytes() - arrays.bytes() / ranks);
   counters_.sent(Rank{(me + 1) % ranks}, kind, bytes);
   auto count_then = [this, kind, before = Rank{(me + ranks - 1) % ranks}, bytes, then = std::move(then)] {
     counters_.received(before, kind, bytes);
     then();
   };
-  add(bulk_.sum(stream, tag_of(id, tag), terms, sums),
+  add(bulk_.sum(stream, tag_of(id, tag), arrays),
       {.id = id, .to = {}, .keep = std::move(keep), .then = std::move(count_then)});
 }
 

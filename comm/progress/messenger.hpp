@@ -62,8 +62,8 @@ class Messenger {
   // Sums `terms`, (n), of all ranks into `sums`, (n), by the device fabric. `keep` owns both. progress() calls `then`
   // when the sums are there; at once if n is 0. The bytes of the fabric are not visible: each rank counts what it would
   // send to the next rank of a ring.
-  void sum_data(ChannelId id, Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums,
-                TrafficKind kind, std::shared_ptr<void const> keep, std::function<void()> then);
+  void sum_data(ChannelId id, Stream& stream, std::uint64_t tag, FabricSum const& arrays, TrafficKind kind,
+                std::shared_ptr<void const> keep, std::function<void()> then);
 
   // Gives the next message to its channel. Returns false if there is none.
   bool receive();

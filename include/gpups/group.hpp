@@ -118,11 +118,16 @@ class GPUPS_EXPORT Group {
   std::string const& broadcast_data() const;
 
   // Connects the devices of all ranks by NCCL, if all ranks support and request it. Otherwise data between GPUs are
-  // sent over UCX. Call it at most once, before a Store is created and before other collectives, with the device of
-  // that Store. Returns a text for a log, equal on all ranks: what connects the GPUs, and why. The text is empty if no
-  // rank has a GPU or if ranks are threads. Blocks until all ranks have called it. Throws Error if there is a Store or
-  // a collective was started, and PeerError if a rank is lost or late. Collective.
+  // sent over UCX. If ranks are threads, NCCL sums, and data are copied from one GPU to the other. Call it at most
+  // once, before a Store is created and before other collectives, with the device of that Store. Returns a text for a
+  // log, equal on all ranks: what connects the GPUs, and why. The text is empty if no rank has a GPU. Blocks until all
+  // ranks have called it. Throws Error if there is a Store or a collective was started, and PeerError if a rank is lost
+  // or late. Collective.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
+
+  // Returns whether sums of arrays on the device are made by NCCL, because wait_connect_devices() has connected the
+  // GPUs of all ranks. Equal on all ranks.
+  bool sums_on_devices(Device device) const;
 
   // Sets the seconds without progress after which a wait for a collective throws PeerError; 300 by default. Throws
   // Error unless the number is finite and above 0.

@@ -7,6 +7,7 @@
 #include "kernels/base/assert.hpp"
 #include "kernels/base/atomic.hpp"
 #include "kernels/base/contribution.hpp"
+#include "kernels/rows/row_storage.hpp"
 #include "kernels/runtime/launch.hpp"
 
 namespace gpups::kernels {
@@ -84,6 +85,16 @@ void run(Exec<S> ex, SumParts const& s) {
 
 #endif
 
+template <Space S>
+void run(Exec<S> ex, MarkBad const& m) {
+  each(ex, 1, [m] GPUPS_FN(std::size_t) {
+    std::int64_t mark = 0;
+    for (std::size_t i = 0; i < m.bad_elements.size(); ++i) mark |= m.bad_elements[i] != kNoRow ? 1 : 0;
+    m.mark[0] = mark;
+  });
+}
+
 GPUPS_KERNEL(sum_parts, SumParts)
+GPUPS_KERNEL(mark_bad, MarkBad)
 
 }  // namespace gpups::kernels

@@ -21,4 +21,11 @@ struct SumParts {
 };
 void sum_parts(Stream& stream, SumParts const& arguments);
 
+// mark[0] = 1 if a part of any call of sum_parts() could not be summed, else 0.
+struct MarkBad {
+  View<std::uint32_t const> bad_elements;  // (n), of n calls
+  View<std::int64_t> mark;                 // (1)
+};
+void mark_bad(Stream& stream, MarkBad const& arguments);
+
 }  // namespace gpups::kernels

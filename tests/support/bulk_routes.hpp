@@ -36,8 +36,7 @@ struct FabricHub {
     std::deque<Side> sends, receives;
   };
   struct Term {
-    View<float const> terms;
-    View<float> sums;
+    comm::FabricSum arrays;
     std::shared_ptr<std::atomic<int>> open;
   };
   std::size_t const ranks;
@@ -64,11 +63,11 @@ class LocalFabric final : public comm::DeviceFabric {
     }
     return [this, open] { return *open == 0 || aborted_; };
   }
-  IsDone sum(View<float const> terms, View<float> sums) override {
+  IsDone sum(comm::FabricSum const& arrays) override {
     std::lock_guard lock(hub_->mutex);
     auto const open = std::make_shared<std::atomic<int>>(1);
     auto& all = hub_->sums[sums_];
-    all.emplace(me_, FabricHub::Term{terms, sums, open});
+    all.emplace(me_, FabricHub::Term{arrays, open});
     if (all.size() == hub_->ranks) fabric_allreduce(all);
     if (all.size() == hub_->ranks) hub_->sums.erase(sums_);
     ++sums_;
@@ -88,15 +87,19 @@ class LocalFabric final : public comm::DeviceFabric {
 
  private:
   void fabric_allreduce(std::map<Rank, FabricHub::Term> const& all) {
-    std::vector<float> total(all.begin()->second.terms.size());
-    for (auto const& [rank, term] : all) {
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += term.terms[i];
-    }
-    for (auto const& [rank, term] : all) {
-      std::copy(total.begin(), total.end(), term.sums.begin());
-      --*term.open;
-    }
+    using Number = comm::FabricSum::Number;
+    all.begin()->second.arrays.number == Number::kFloat ? add_up<float>(all) : add_up<std::int64_t>(all);
+    for (auto const& [rank, term] : all) --*term.open;
     ++hub_->summed;
+  }
+  template <class T>
+  static void add_up(std::map<Rank, FabricHub::Term> const& all) {
+    std::vector<T> total(all.begin()->second.arrays.count);
+    for (auto const& [rank, term] : all) {
+      auto const* const terms = static_cast<T const*>(term.arrays.terms);
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += terms[i];
+    }
+    for (auto const& [rank, term] : all) std::ranges::copy(total, static_cast<T*>(term.arrays.sums));
   }
   void match(FabricHub::Pair& pair) {
     auto const send = pair.sends.front(), receive = pair.receives.front();

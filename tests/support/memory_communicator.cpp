@@ -18,7 +18,7 @@ class MemoryCommunicators::End final : public comm::Communicator {
   End(MemoryCommunicators& all, Rank me, int ranks) : Communicator(me, ranks, all.stream_), all_(all) {}
 
   std::uint64_t sequence_number() const override { return all_.runs_; }
-  bool can_allreduce() const override { return true; }
+  bool can_allreduce() const override { return all_.has_fabric; }
   [[noreturn]] void throw_peer_error(Rank peer, std::string const& what) const override {
     throw PeerError(peer, fmt::format("rank {} {}", number(peer), what));
   }
@@ -40,10 +40,9 @@ class MemoryCommunicators::End final : public comm::Communicator {
                                                  std::shared_ptr<void const> keep) override {
     return add_receive(from, {to.size(), to, to.device(), true, std::move(keep), std::make_shared<Completion>()});
   }
-  std::shared_ptr<Completion> post_allreduce(View<float const> terms, View<float> sums,
-                                             std::shared_ptr<void const> keep) override {
+  std::shared_ptr<Completion> post_allreduce(comm::FabricSum const& arrays, std::shared_ptr<void const> keep) override {
     auto completion = std::make_shared<Completion>();
-    all_.sums_.push_back({terms, sums, std::move(keep), completion});
+    all_.sums_.push_back({arrays, std::move(keep), completion});
     return completion;
   }
   std::shared_ptr<Completion> stream_completion() override {
@@ -105,11 +104,14 @@ bool MemoryCommunicators::deliver_one() {
 bool MemoryCommunicators::fabric_allreduce() {
   if (sums_.size() < ends_.size()) return false;
   auto const sums = std::exchange(sums_, {});
+  std::size_t const count = sums.front().arrays.count;
   std::vector<View<float const>> terms;
-  for (auto const& sum : sums) terms.push_back(sum.terms);
-  Array<float> const total(stream_.device(), terms.front().size());
+  for (auto const& sum : sums) terms.emplace_back(static_cast<float const*>(sum.arrays.terms), count, stream_.device());
+  Array<float> const total(stream_.device(), count);
   kernels::sum_arrays(stream_, {.arrays = terms, .sums = total});
-  for (auto const& sum : sums) copy<float>(stream_, sum.sums, total);
+  for (auto const& sum : sums) {
+    copy<float>(stream_, View<float>(static_cast<float*>(sum.arrays.sums), count, stream_.device()), total);
+  }
   stream_.wait();
   for (auto const& sum : sums) sum.completion->end();
   return true;

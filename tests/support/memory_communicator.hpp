@@ -32,6 +32,8 @@ class MemoryCommunicators {
   // the receive.
   std::function<void(Rank from, View<std::uint8_t> bytes)> on_arrival;
 
+  bool has_fabric = false;  // ranks can sum by a device fabric, see Communicator::can_allreduce()
+
   // The messages and bytes that a rank has sent.
   struct Sent {
     std::size_t messages = 0, bytes = 0;
@@ -62,8 +64,7 @@ class MemoryCommunicators {
   };
 
   struct Sum {
-    View<float const> terms;
-    View<float> sums;
+    comm::FabricSum arrays;
     std::shared_ptr<void const> keep;
     std::shared_ptr<comm::Completion> completion;
   };

@@ -21,10 +21,11 @@ std::string counted_sums(DenseAllreduceSummary::LayerSums const& part) {
 }
 
 std::string explain_exact(DenseAllreduceSummary const& sums) {
-  return fmt::format(
-      "{}, exact, in units of 2^{}: each rank sums one slice and sends it to all ranks; short arrays are sent to all "
-      "ranks at once",
-      counted_sums(sums.exact), sums.grid_log2);
+  return fmt::format("{}, exact, in units of 2^{}: {}", counted_sums(sums.exact), sums.grid_log2,
+                     sums.is_on_devices
+                         ? "NCCL sums them on the GPUs"
+                         : "each rank sums one slice and sends it to all ranks; short arrays are sent to "
+                           "all ranks at once");
 }
 
 std::string explain_largest(DenseAllreduceSummary const& sums, int ranks) {
@@ -68,21 +69,26 @@ DenseGradientReducer::DenseGradientReducer(Group const& group, Parameters const&
       grid_log2_(grid_log2),
       top_k_(allreduce.top_k),
       momentum_(allreduce.top_k && allreduce.top_k->momentum != 0),
-      sums_(gradients.device(), parameters.size()),
+      sums_on_devices_(group.sums_on_devices(gradients.device())),
+      is_one_sum_(!allreduce.top_k && sums_on_devices_),
+      sums_(gradients.device(), is_one_sum_ ? 0 : parameters.size()),
       bad_elements_(gradients.device(), parameters.all().size()) {
   auto const& all = parameters_.all();
-  std::size_t small_size = 0;
+  std::size_t joint_size = is_one_sum_ ? parameters.size() : 0;
+  if (is_one_sum_) joint_.push_back({0, parameters.size(), 0, 0});
   for (std::size_t i = all.size(); i-- > 0;) {
     Parameter const& p = all[i];
-    if (p.size() >= allreduce.large_from && large_.size() < kLargeMax) {
+    if (!is_one_sum_ && p.size() >= allreduce.large_from && large_.size() < kLargeMax) {
       auto& large = large_.emplace_back(LargeLayer{p, i});
       if (allreduce.top_k) large.top_k.emplace(group, p.size(), *allreduce.top_k);
-    } else {
-      small_.push_back({p, i, small_size});
-      small_size += p.size();
+      continue;
     }
+    joint_numbers_ += p.rows * p.columns;
+    if (is_one_sum_) continue;
+    joint_.push_back({p.offset, p.size(), i, joint_size});
+    joint_size += p.size();
   }
-  small_sums_ = Array<std::int64_t>(gradients.device(), small_size + 1);
+  joint_sums_ = Array<std::int64_t>(gradients.device(), joint_size + 1);
   Stream stream(gradients.device(), 1);
   fill(stream, sums_.view(), 0);  // padding stays zero
   stream.wait();
@@ -115,7 +121,7 @@ void DenseGradientReducer::mark_ready(Stream& stream, Parameter const& parameter
 
 void DenseGradientReducer::begin(Stream& stream, LargeLayer& large) {
   View<std::int64_t> const sums = sums_of(large.parameter);
-  sum_microbatches(stream, large.parameter, large.number, sums);
+  sum_microbatches(stream, large.parameter.offset, large.number, sums);
   if (!large.top_k) {
     large.request = group_.begin_allreduce(stream, sums);
     return;
@@ -130,10 +136,10 @@ void DenseGradientReducer::begin(Stream& stream, LargeLayer& large) {
   }
 }
 
-void DenseGradientReducer::sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number,
+void DenseGradientReducer::sum_microbatches(Stream& stream, std::size_t offset, std::size_t number,
                                             View<std::int64_t> sums) {
-  kernels::sum_parts(stream, {.parts = {gradients_.data() + parameter.offset, microbatches_, parameter.size(),
-                                        gradients_.stride(), gradients_.device()},
+  kernels::sum_parts(stream, {.parts = {gradients_.data() + offset, microbatches_, sums.size(), gradients_.stride(),
+                                        gradients_.device()},
                               .grid_log2 = grid_log2_,
                               .sums = sums,
                               .bad_element = bad_elements_.view().slice(number, 1)});
@@ -141,24 +147,21 @@ void DenseGradientReducer::sum_microbatches(Stream& stream, Parameter const& par
 
 void DenseGradientReducer::begin_remaining(Stream& stream) {
   while (next_ < large_.size()) begin(stream, large_[next_++]);
-  for (SmallLayer const& small : small_) {
-    sum_microbatches(stream, small.parameter, small.number, small_sums_.view().slice(small.at, small.parameter.size()));
+  for (JointSum const& one : joint_) {
+    sum_microbatches(stream, one.offset, one.number, joint_sums_.view().slice(one.at, one.size));
   }
-  find_bad_element(stream);
-  std::vector<std::int64_t> const bad_elements{bad_element_ == kernels::kNoRow ? 0 : 1};
-  copy<std::int64_t>(stream, small_sums_.view().slice(small_sums_.size() - 1, 1),
-                     View<std::int64_t const>(bad_elements));
-  stream.wait();  // the copy reads a local vector
-  small_request_ = group_.begin_allreduce(stream, small_sums_.view());
+  kernels::mark_bad(stream,
+                    {.bad_elements = bad_elements_, .mark = joint_sums_.view().slice(joint_sums_.size() - 1, 1)});
+  joint_request_ = group_.begin_allreduce(stream, joint_sums_.view());
 }
 
-void DenseGradientReducer::find_bad_element(Stream& stream) {
+std::uint32_t DenseGradientReducer::wait_bad_element(Stream& stream) const {
   auto const bad_elements = to_host(stream, bad_elements_.view());
-  bad_element_ = kernels::kNoRow;
-  for (std::size_t i = bad_elements.size(); i-- > 0;) {
-    if (bad_elements[i] != kernels::kNoRow)
-      bad_element_ = static_cast<std::uint32_t>(parameters_.all()[i].offset) + bad_elements[i];
+  for (std::size_t i = 0; i < bad_elements.size(); ++i) {
+    if (bad_elements[i] == kernels::kNoRow) continue;
+    return static_cast<std::uint32_t>(is_one_sum_ ? 0 : parameters_.all()[i].offset) + bad_elements[i];
   }
+  return kernels::kNoRow;
 }
 
 std::int64_t DenseGradientReducer::wait(Stream& stream) {
@@ -169,17 +172,17 @@ std::int64_t DenseGradientReducer::wait(Stream& stream) {
       group_.wait_allreduce(stream, large.request);
     }
   }
-  group_.wait_allreduce(stream, small_request_);
-  for (SmallLayer const& small : small_) {
-    copy<std::int64_t>(stream, sums_of(small.parameter), small_sums_.view().slice(small.at, small.parameter.size()));
+  group_.wait_allreduce(stream, joint_request_);
+  for (JointSum const& one : joint_) {
+    if (is_one_sum_) break;
+    copy<std::int64_t>(stream, sums_.view().slice(one.offset, one.size), joint_sums_.view().slice(one.at, one.size));
   }
-  return to_host(stream, small_sums_.view().slice(small_sums_.size() - 1, 1))[0];
+  return to_host(stream, joint_sums_.view().slice(joint_sums_.size() - 1, 1))[0];
 }
 
 DenseAllreduceSummary DenseGradientReducer::allreduce_summary() const {
-  DenseAllreduceSummary all{.grid_log2 = grid_log2_, .top_k = top_k_};
-  all.exact.sums = 1;  // small layers share one sum
-  for (SmallLayer const& small : small_) all.exact.numbers += small.parameter.rows * small.parameter.columns;
+  DenseAllreduceSummary all{.grid_log2 = grid_log2_, .is_on_devices = sums_on_devices_, .top_k = top_k_};
+  all.exact = {.sums = 1, .numbers = joint_numbers_};
   for (LargeLayer const& large : large_) {
     DenseAllreduceSummary::LayerSums& part = large.top_k ? all.largest : all.exact;
     ++part.sums;
@@ -242,7 +245,7 @@ std::vector<MemoryPlanLine> DenseGradientReducer::memory_plan() const {
     if (large.top_k) residuals += large.parameter.size() * (sizeof(std::int64_t) + (momentum_ ? sizeof(float) : 0));
   }
   std::vector<MemoryPlanLine> lines{
-      {"dense layers: sums", sums_.bytes() + small_sums_.bytes() + bad_elements_.bytes()}};
+      {"dense layers: sums", sums_.bytes() + joint_sums_.bytes() + bad_elements_.bytes()}};
   if (residuals > 0) lines.push_back({"dense layers: residuals of gradients, on the host", residuals});
   return lines;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums the gradients of dense layers over microbatches and ranks, as integer multiples of a grid unit. Each large layer
 // has a separate allreduce. It starts as soon as all microbatches of the rank have computed the layer's gradient, while
-// they compute the gradients of earlier layers. Small layers and biases share one allreduce at the end of the step.
+// they compute the gradients of earlier layers. Small layers and biases share one allreduce at the end of the step. If
+// NCCL sums on the devices, all layers share it: there, a sum takes less time than it takes to begin one.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,7 @@ struct DenseAllreduceSummary {
   };
   LayerSums exact{}, largest{};  // of all elements, and of the largest elements (top-k)
   int grid_log2 = -30;
+  bool is_on_devices = false;              // `exact`: see Group::sums_on_devices()
   std::optional<TopKOptions> top_k{};      // options of `largest`
   AllreduceAlgorithm const* by = nullptr;  // algorithm of `largest`
 };
@@ -68,17 +70,20 @@ class DenseGradientReducer {
   // Reports that one microbatch's gradient of `parameter` is queued on `stream`. Starts the allreduces that are ready:
   // those whose gradient all microbatches have reported. Allreduces start in the same order on all ranks. Any thread.
   void mark_ready(Stream& stream, Parameter const& parameter);
-  // Starts the remaining allreduces. Waits for `stream`. Collective: a rank without microbatches contributes zeros.
+  // Starts the remaining allreduces. Without top_k, it does not wait for `stream`. Collective: a rank without
+  // microbatches contributes zeros.
   void begin_remaining(Stream& stream);
 
   // Blocks until all allreduces of the step are complete. Returns the number of ranks with a gradient that cannot be
   // summed: not finite, or out of range.
   std::int64_t wait(Stream& stream);
   // The sums over all ranks, after wait(): (parameters.size()).
-  View<std::int64_t const> sums() const { return sums_; }
-  // Returns the first element of the parameter array whose gradient on this rank cannot be summed, or kNoRow. Valid
-  // after begin_remaining().
-  std::uint32_t bad_element() const { return bad_element_; }
+  View<std::int64_t const> sums() const {
+    return is_one_sum_ ? joint_sums_.view().slice(0, parameters_.size()) : sums_;
+  }
+  // Returns the first element of the parameter array whose gradient of the last step cannot be summed on this rank, or
+  // kNoRow. Waits for `stream`.
+  std::uint32_t wait_bad_element(Stream& stream) const;
 
   // Returns the number and sizes of the allreduces of a step, for the log.
   DenseAllreduceSummary allreduce_summary() const;
@@ -113,30 +118,31 @@ class DenseGradientReducer {
     CollectiveRequest request{};
     std::size_t missing = 0;  // microbatches that have not reported its gradient
   };
-  struct SmallLayer {
-    Parameter const& parameter;
-    std::size_t number;
-    std::size_t at;  // offset in small_sums_
+  // Elements that are summed with others: of a layer, or of all layers.
+  struct JointSum {
+    std::size_t offset, size;  // in the layout of the parameters
+    std::size_t number;        // index of the parameter, or 0 for all
+    std::size_t at;            // offset in joint_sums_
   };
   void begin(Stream& stream, LargeLayer& large);
-  void sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number, View<std::int64_t> sums);
+  void sum_microbatches(Stream& stream, std::size_t offset, std::size_t number, View<std::int64_t> sums);
   View<std::int64_t> sums_of(Parameter const& p) const { return sums_.view().slice(p.offset, p.size()); }
-  void find_bad_element(Stream& stream);
-
   Group group_;
   Parameters const parameters_;
   MatrixView<float const> gradients_;
   int grid_log2_;
   std::optional<TopKOptions> const top_k_;
   bool momentum_;  // large layers sum velocities
-  Array<std::int64_t> sums_;
-  Array<std::int64_t> small_sums_;     // and, last, the number of ranks with a bad element
+  bool sums_on_devices_;
+  bool is_one_sum_;                    // all layers share one allreduce, on the devices
+  Array<std::int64_t> sums_;           // empty with is_one_sum_
+  Array<std::int64_t> joint_sums_;     // and, last, the number of ranks with a bad element
   Array<std::uint32_t> bad_elements_;  // for each parameter, relative to its first element
   std::deque<LargeLayer> large_;       // in the order of their allreduces: from the last layer to the first
-  std::vector<SmallLayer> small_;
-  CollectiveRequest small_request_;
+  std::vector<JointSum> joint_;
+  std::size_t joint_numbers_ = 0;  // elements of these, without padding
+  CollectiveRequest joint_request_;
   std::size_t microbatches_ = 0;
-  std::uint32_t bad_element_ = 0;
 
   std::mutex mutex_;        // guards the members below and LargeLayer::missing
   std::size_t next_ = 0;    // the first layer of large_ whose allreduce has not started

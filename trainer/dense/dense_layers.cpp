@@ -116,7 +116,7 @@ float DenseLayers::rate(Clock clock) const {
 
 void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
   std::int64_t const bad_elements = sums_->wait(stream);
-  std::uint32_t const mine = sums_->bad_element();
+  std::uint32_t const mine = bad_elements == 0 ? kernels::kNoRow : sums_->wait_bad_element(stream);
   GPUPS_REQUIRE(
       bad_elements == 0,
       "the gradient of {} is not finite or too large at step {} (dense layers have not changed, but rows have, so "

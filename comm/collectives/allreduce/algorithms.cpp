@@ -86,7 +86,7 @@ std::string algorithm_names() {
 }  // namespace
 
 CoTask<> allreduce_by_fabric(Communicator& comm, DenseAllreduce sum) {
-  co_await comm.fabric_allreduce(sum.terms, sum.values, sum.keep);
+  co_await comm.fabric_allreduce({sum.terms, sum.values}, sum.keep);
 }
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }

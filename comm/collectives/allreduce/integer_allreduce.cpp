@@ -116,7 +116,11 @@ std::uint64_t uncompressed_bytes_of_integers(std::uint64_t elements, int ranks, 
   return sizeof(std::int64_t) * words;
 }
 
-CoTask<> IntegerAllreduce::run(Communicator& comm, std::shared_ptr<void const>) {
+CoTask<> IntegerAllreduce::run(Communicator& comm, std::shared_ptr<void const> self) {
+  if (comm.can_allreduce()) {  // integers have the same sum in any order
+    co_await comm.fabric_allreduce({View<std::int64_t const>(values_), values_.view()}, std::move(self));
+    co_return;
+  }
   if (uses_eager(comm.ranks(), values_.size())) {
     co_await eager_allreduce(comm, values_, counts_compression_);
     co_return;

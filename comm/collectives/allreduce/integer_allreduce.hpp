@@ -2,7 +2,7 @@
 // Allreduces of integers. Each rank sums one slice of the arrays of all ranks and sends the sums to all ranks, chunk by
 // chunk. Terms and sums are packed into as few bytes as hold them: with w bytes for a term and v bytes for a sum, a
 // rank sends (w + v + 1 / 256) * (ranks - 1) / ranks bytes per element. Short arrays are sent whole to every rank, with
-// w * (ranks - 1) bytes per element.
+// w * (ranks - 1) bytes per element. A device fabric such as NCCL sums whole integers, in one operation.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/bulk/transfer_matcher.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/progress/progress_driver.hpp"
 #include "gpups/gpups.hpp"
@@ -28,11 +29,20 @@ using namespace gpups::comm;
 
 constexpr int kRanks = 3;
 
-// Ranks whose bulk data and sums use a fabric.
+// Ranks whose bulk data and sums use a fabric, or as threads their sums only.
 struct FabricRanks {
   std::shared_ptr<FabricHub> hub = std::make_shared<FabricHub>(kRanks);
   std::vector<Group> groups = Group::threads(kRanks);
-  FabricRanks() {
+  explicit FabricRanks(bool as_threads = false) {
+    if (as_threads) {
+      auto const matcher = std::make_shared<TransferMatcher>(kRanks);
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        groups[rank].impl().bulk.reset();
+        groups[rank].impl().bulk =
+            make_local_bulk_transport(Rank{rank}, matcher, nullptr, std::make_shared<LocalFabric>(Rank{rank}, hub));
+      }
+      return;
+    }
     auto const links = make_local_ucx_workers(kRanks);
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       groups[rank].impl().bulk = make_ucx_bulk_transport(links[rank], std::make_shared<LocalFabric>(Rank{rank}, hub));
@@ -40,8 +50,12 @@ struct FabricRanks {
   }
 };
 
-TEST(FabricAllreduce, SumsMatchOtherAlgorithms) {
-  FabricRanks ranks;
+class FabricAllreduceOf : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, FabricAllreduceOf, testing::Bool(),
+                         [](auto const& test) { return test.param ? "Threads" : "Processes"; });
+
+TEST_P(FabricAllreduceOf, SumsMatchOtherAlgorithms) {
+  FabricRanks ranks(GetParam());
   run_ranks(ranks.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
@@ -49,7 +63,28 @@ TEST(FabricAllreduce, SumsMatchOtherAlgorithms) {
   });
   // For each size but the first, three sums of arrays and two of vectors request it.
   EXPECT_GE(ranks.hub->summed, 3U * 5U);
-  EXPECT_GT(ranks.hub->moved, 0U);
+  EXPECT_EQ(ranks.hub->moved > 0, !GetParam());
+}
+
+// One operation of the fabric, whatever the size, with the sums of other algorithms.
+TEST_P(FabricAllreduceOf, SumsIntegersInOneOperation) {
+  FabricRanks ranks(GetParam());
+  std::vector<std::size_t> const sizes{1, 1000, 300000};
+  run_ranks(ranks.groups, [&](Group const& group) {
+    Stream stream(Device::host(), 1);
+    for (std::size_t const size : sizes) {
+      std::vector<std::int64_t> values(size), expected(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        auto const large = static_cast<std::int64_t>(i << 40);
+        values[i] = large * (number(group.rank()) + 1) - 1;
+        expected[i] = large * (1 + 2 + 3) - kRanks;
+      }
+      group.wait_allreduce(stream, group.begin_allreduce(stream, View<std::int64_t>(values)));
+      EXPECT_EQ(values, expected);
+    }
+  });
+  EXPECT_EQ(ranks.hub->summed, sizes.size());
+  EXPECT_EQ(ranks.hub->moved, 0U);
 }
 
 // For dense arrays.
@@ -107,6 +142,30 @@ TEST(FabricAllreduce, ErrorNamesDifferentSizes) {
 
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
+// Ranks that are threads, with a fabric for their sums.
+Ends make_threads_by_fabric(int ranks) {
+  auto const hub = std::make_shared<FabricHub>(ranks);
+  auto const matcher = std::make_shared<TransferMatcher>(ranks);
+  Ends ends;
+  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
+    ends.push_back(
+        make_local_bulk_transport(Rank{rank}, matcher, nullptr, std::make_shared<LocalFabric>(Rank{rank}, hub)));
+  }
+  return ends;
+}
+
+// Rank 0 waits for a sum that rank 1 was ready for, and does not begin.
+TEST(FabricAllreduce, EndsIfAThreadStops) {
+  Ends ends = make_threads_by_fabric(2);
+  Stream stream(Device::host(), 1);
+  std::vector<float> values(10, 1);
+  View<float> const all = values;
+  for (auto const& end : ends) end->sum(stream, 7, {all, all});
+  ends[0]->progress();
+  ends[1].reset();
+  expect_error([&] { ends[0]->progress(); }, {"rank 1 stopped during a sum"});
+}
+
 // A fabric would not detect that one rank's array is shorter. In either order, rank 0 throws an error that names rank
 // 1.
 TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
@@ -115,8 +174,8 @@ TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
     Stream stream(Device::host(), 1);
     std::vector<float> values(10, 1);
     View<float> const all = values, fewer(values.data(), 9);
-    auto const begin_own = [&] { ends[0]->sum(stream, 7, all, all); };
-    auto const begin_other = [&] { ends[1]->sum(stream, 7, fewer, fewer); };
+    auto const begin_own = [&] { ends[0]->sum(stream, 7, {all, all}); };
+    auto const begin_other = [&] { ends[1]->sum(stream, 7, {fewer, fewer}); };
     first ? begin_own() : begin_other();
     ends[0]->progress();
     expect_error(
@@ -129,9 +188,9 @@ TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
 }
 
 // Rank 2 starts the sums in another order, and all ranks send bulk data at the same time.
-TEST(FabricAllreduce, KeepsOneOrderWithTransfers) {
+TEST_P(FabricAllreduceOf, KeepsOneOrderWithTransfers) {
   constexpr std::size_t kSums = 50, kSize = 30000;
-  Ends const ends = make_by_fabric(kRanks);
+  Ends const ends = GetParam() ? make_threads_by_fabric(kRanks) : make_by_fabric(kRanks);
   Stream stream(Device::host(), 1);
   std::vector<std::vector<float>> values(kRanks * kSums), sent(kRanks * kSums), came(kRanks * kSums);
   std::vector<std::vector<Transfer>> open(kRanks);
@@ -140,7 +199,7 @@ TEST(FabricAllreduce, KeepsOneOrderWithTransfers) {
       std::size_t const sum = rank == 2 ? kSums - 1 - k : k;
       auto& mine = values[rank * kSums + sum];
       mine.assign(kSize, static_cast<float>(sum * (rank + 1)));
-      open[rank].push_back(ends[rank]->sum(stream, sum, View<float const>(mine), View<float>(mine)));
+      open[rank].push_back(ends[rank]->sum(stream, sum, {View<float const>(mine), View<float>(mine)}));
       Rank const next{(rank + 1) % kRanks}, before{(rank + kRanks - 1) % kRanks};
       auto& given = sent[rank * kSums + k];
       given.assign(kSize, static_cast<float>(rank * kSums + k));
@@ -173,8 +232,8 @@ TEST(FabricAllreduce, AbortedFabricCompletesNothing) {
   }
   Stream stream(Device::host(), 1);
   std::vector<float> mine(10, 1), other(10, 1);
-  auto const sum = ends[0]->sum(stream, 7, View<float const>(mine), View<float>(mine));
-  ends[1]->sum(stream, 7, View<float const>(other), View<float>(other));
+  auto const sum = ends[0]->sum(stream, 7, {View<float const>(mine), View<float>(mine)});
+  ends[1]->sum(stream, 7, {View<float const>(other), View<float>(other)});
   auto const begun = [&] {
     std::lock_guard lock(hub->mutex);
     return !hub->sums.empty();

@@ -95,7 +95,7 @@ TEST(Nccl, SumsInPlaceAndOutOfPlace) {
     Array<float> const terms = to_device(stream, std::vector<float>(kSize, mine));
     Array<float> const sums(device, kSize);
     auto const sum_into = [&](Array<float> const& into) {
-      nccl.sum(stream, terms.view(), into.view());
+      nccl.sum(stream, {terms.view(), into.view()});
       while (!nccl.ready()) std::this_thread::yield();
     };
     sum_into(sums);

@@ -104,12 +104,14 @@ class Training(unittest.TestCase):
         """rounds: ranks round what they send, so only runs of equally many ranks have the same bits."""
         settings = ("data.train=data.txt", "data.valid=", "data.test=", *settings)
         threads = self.train(settings, "cuda", ranks=2)
-        others = [self.train(settings, "cuda", processes=2),
+        others = [self.train(settings, "cuda", ranks=2, emulator=INTERLEAVED),
+                  self.train(settings, "cuda", processes=2),
                   self.train(settings, "cuda", processes=2, emulator=INTERLEAVED)]
         if not rounds:
             others += [self.train(settings, "cuda"), self.train(settings, "cuda", emulator=INTERLEAVED)]
         for other in others:
             self.assertEqual(other["table_hash"], threads["table_hash"])
+            self.assertEqual(other.get("dense_hash"), threads.get("dense_hash"))
         of_host = self.train(settings, "host", ranks=2)["loss"]
         error = abs(threads["loss"] / of_host - 1)
         print(f"{self.id().split('.')[-1]}: relative error of the loss {error:.1e}", flush=True)
@@ -146,6 +148,18 @@ class Training(unittest.TestCase):
     def test_clicks(self):
         self.write(CLICKS, clicks)
         self.expect_equal_runs()
+
+    def test_clicks_of_each_precision(self):
+        self.write(CLICKS, clicks)
+        hashes = {}
+        for precision in ("fp32", "tf32", "bfloat16"):
+            settings = ("data.train=data.txt", "data.valid=", "data.test=", f"dense.precision={precision}")
+            runs = [self.train(settings, "cuda"), self.train(settings, "cuda", ranks=2),
+                    self.train(settings, "cuda", processes=2)]
+            hashes[precision] = {run["dense_hash"] for run in runs}
+            self.assertEqual(len(hashes[precision]), 1, precision)
+            self.assertEqual(len({run["table_hash"] for run in runs}), 1, precision)
+        self.assertEqual(len(set.union(*hashes.values())), 3)
 
     def test_clicks_with_largest_gradients_of_layers(self):
         self.write(CLICKS, clicks)

@@ -12,7 +12,10 @@
 #include <mutex>
 #include <numeric>
 
+#include "comm/bulk/transfer_matcher.hpp"
+#include "comm/group/group_impl.hpp"
 #include "kernels/index/key_index.hpp"
+#include "tests/support/bulk_routes.hpp"
 #include "tests/support/inputs.hpp"
 #include "trainer/dense/dense_layers.hpp"
 
@@ -205,6 +208,38 @@ TEST(DenseGradientReducer, ResumeGivesEqualBitsOnEqualRankCount) {
   }
 }
 
+// A fabric between the ranks sums all layers in one operation.
+TEST(DenseGradientReducer, LayersShareOneSumOfADeviceFabric) {
+  constexpr int kRanks = 3;
+  auto const sums_of = [](std::vector<Group> const& groups) {
+    std::vector<Units> sums(kRanks);
+    run_ranks(groups, [&](Group group) {
+      Member member(group, all_of());
+      Units given(member.parameters.size(), 0);
+      member.write(0, given);
+      for (std::size_t j = 0; j < member.parameters.size(); ++j) {
+        for (std::size_t m = 0; m < kMicrobatches && member.is_padding(j); ++m) member.gradients.row(m)[j] = 0;
+      }
+      member.sums.begin_step(member.stream, kMicrobatches);
+      for (std::size_t m = 0; m < kMicrobatches; ++m) member.mark_ready({3, 2, 1, 0});
+      member.sums.begin_remaining(member.stream);
+      sums[member.rank()] = member.wait();
+      member.store.wait_barrier();
+    });
+    return sums;
+  };
+  auto const groups = Group::threads(kRanks);
+  auto const hub = std::make_shared<test::FabricHub>(kRanks);
+  auto const matcher = std::make_shared<comm::TransferMatcher>(kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    groups[rank].impl().bulk.reset();
+    groups[rank].impl().bulk = comm::make_local_bulk_transport(Rank{rank}, matcher, nullptr,
+                                                               std::make_shared<test::LocalFabric>(Rank{rank}, hub));
+  }
+  EXPECT_EQ(sums_of(groups), sums_of(Group::threads(kRanks)));
+  EXPECT_EQ(hub->summed, 1U);
+}
+
 TEST(DenseGradientReducer, CountsRanksWithNanGradients) {
   for (bool const top_k : {false, true}) {
     for (std::size_t const wrong : {0, 1, 3}) {
@@ -217,7 +252,7 @@ TEST(DenseGradientReducer, CountsRanksWithNanGradients) {
         member.sums.begin_step(member.stream, kMicrobatches);
         member.sums.begin_remaining(member.stream);
         EXPECT_EQ(member.sums.wait(member.stream), 2);
-        EXPECT_EQ(member.sums.bad_element(), member.rank() == 0 ? kernels::kNoRow : p.offset + 7);
+        EXPECT_EQ(member.sums.wait_bad_element(member.stream), member.rank() == 0 ? kernels::kNoRow : p.offset + 7);
       });
     }
   }
@@ -234,7 +269,7 @@ TEST(DenseGradientReducer, CountsRanksWithTooLargeGradients) {
     for (Parameter const& all : member.parameters.all()) member.sums.mark_ready(member.stream, all);
     member.sums.begin_remaining(member.stream);
     EXPECT_EQ(member.sums.wait(member.stream), 2);
-    EXPECT_EQ(member.sums.bad_element(), member.rank() == 0 ? kernels::kNoRow : p.offset + 7);
+    EXPECT_EQ(member.sums.wait_bad_element(member.stream), member.rank() == 0 ? kernels::kNoRow : p.offset + 7);
   });
 }
 
@@ -250,10 +285,10 @@ TEST(DenseGradientReducer, CountsRanksWithTooLargeVelocities) {
       EXPECT_EQ(member.sums.wait(member.stream), wrong);
     }
     if (member.rank() == 0) {
-      EXPECT_EQ(member.sums.bad_element(), kernels::kNoRow);
+      EXPECT_EQ(member.sums.wait_bad_element(member.stream), kernels::kNoRow);
     } else {
-      EXPECT_GE(member.sums.bad_element(), p.offset);
-      EXPECT_LT(member.sums.bad_element(), p.offset + p.size());
+      EXPECT_GE(member.sums.wait_bad_element(member.stream), p.offset);
+      EXPECT_LT(member.sums.wait_bad_element(member.stream), p.offset + p.size());
     }
   });
 }
