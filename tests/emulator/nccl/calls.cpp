@@ -81,12 +81,12 @@ ncclResult_t add(ncclComm_t comm, NcclOperation const& operation, cudaStream_t s
 }
 
 std::size_t bytes_of(std::size_t count, ncclDataType_t type) {
-  return type == ncclFloat32 ? count * sizeof(float) : count;
+  return type == ncclFloat32 ? count * sizeof(float) : type == ncclInt64 ? count * sizeof(std::int64_t) : count;
 }
 
 // Returns whether the type, and the sum of its elements if there is one, can be emulated.
 bool is_supported(ncclDataType_t type, bool sums) {
-  return type == ncclFloat32 || (!sums && (type == ncclUint8 || type == ncclInt8));
+  return type == ncclFloat32 || type == ncclInt64 || (!sums && (type == ncclUint8 || type == ncclInt8));
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int pe
 ncclResult_t ncclAllReduce(void const* terms, void* sums, std::size_t count, ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t comm, cudaStream_t stream) {
   if (!is_supported(type, true) || operation != ncclSum) return ncclInvalidArgument;
-  return add(comm, {Kind::kSum, terms, sums, bytes_of(count, type), -1}, stream);
+  return add(comm, {Kind::kSum, terms, sums, bytes_of(count, type), -1, type == ncclInt64}, stream);
 }
 
 char const* ncclGetErrorString(ncclResult_t result) {

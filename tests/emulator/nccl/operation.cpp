@@ -25,8 +25,9 @@ void check_allocated(NcclOperation const& operation) {
   }
 }
 
-void add_floats(void* sums, std::vector<std::uint8_t> const& terms) {
-  std::vector<float> all(terms.size() / sizeof(float)), more(all.size());
+template <class T>
+void add_terms(void* sums, std::vector<std::uint8_t> const& terms) {
+  std::vector<T> all(terms.size() / sizeof(T)), more(all.size());
   std::memcpy(all.data(), sums, terms.size());
   std::memcpy(more.data(), terms.data(), terms.size());
   std::ranges::transform(all, more, all.begin(), std::plus());
@@ -70,8 +71,10 @@ void RunningOperation::finish() {
   for (Incoming const& one : incoming_) {
     if (&one == &incoming_.front()) {
       std::memcpy(operation_.target, one.data->data(), operation_.bytes);
+    } else if (operation_.sums_integers) {
+      add_terms<std::uint64_t>(operation_.target, *one.data);
     } else {
-      add_floats(operation_.target, *one.data);
+      add_terms<float>(operation_.target, *one.data);
     }
   }
 }

@@ -11,13 +11,14 @@
 
 namespace gpups::emulator {
 
-// A call of ncclSend, ncclRecv, or ncclAllReduce of floats.
+// A call of ncclSend, ncclRecv, or ncclAllReduce of floats or of integers of 64 bits.
 struct NcclOperation {
   enum class Kind : std::uint8_t { kSend, kReceive, kSum } kind;
   void const* source;  // null: receives only
   void* target;        // null: sends only; of a sum it may be the source
   std::size_t bytes;
   int peer;  // of a send or a receive
+  bool sums_integers = false;
 };
 
 // An operation that runs. A sum sends its terms to all other ranks, and adds those of all ranks in their order, so all

@@ -179,16 +179,8 @@ class Decoder {
       if (options().lists_unknown) std::fprintf(stderr, "emulator: unknown instruction '%s'\n", text.c_str());
       i.execute = fault_unsupported;
     }
-    i.ends_block = ends_block(statement);
+    i.ends_block = statement.ends_block();
     emit(std::move(i));
-  }
-
-  // Returns whether loads stay on their side of the statement.
-  static bool ends_block(Statement const& s) {
-    if (s.mnemonic == "st") return !s.has("local") && !s.has("param") && !s.has("shared") && !s.has("shared::cta");
-    constexpr std::string_view kMnemonics[] = {"bra", "brx", "call",    "ret",    "exit", "atom",
-                                               "red", "bar", "barrier", "membar", "fence"};
-    return std::ranges::find(kMnemonics, s.mnemonic) != std::end(kMnemonics);
   }
 
   Execute read_operation(Statement const& statement, Instruction& i) {
@@ -366,10 +358,7 @@ class Decoder {
     return found->second;
   }
   void resolve_labels() {
-    for (auto const& [label, at] : labels_) {
-      if (static_cast<std::size_t>(at) < function_.code.size())
-        function_.code[static_cast<std::size_t>(at)].begins_block = true;
-    }
+    for (auto const& label : labels_) function_.code[static_cast<std::size_t>(label.second)].begins_block = true;
     for (auto const& [at, label] : branches_) function_.code[at].target = target(label);
     for (auto const& [at, table] : indexed_branches_) {
       auto targets = std::make_shared<std::vector<std::int32_t>>();

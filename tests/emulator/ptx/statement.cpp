@@ -2,6 +2,7 @@
 #include "tests/emulator/ptx/statement.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tests/emulator/ptx/text.hpp"
 
@@ -25,6 +26,13 @@ bool Statement::has(std::string_view modifier) const {
 Type Statement::type() const { return modifiers.empty() ? Type::kNone : type_of(modifiers.back()); }
 Type Statement::type_before() const {
   return modifiers.size() < 2 ? Type::kNone : type_of(modifiers[modifiers.size() - 2]);
+}
+
+bool Statement::ends_block() const {
+  if (mnemonic == "st") return !has("local") && !has("param") && !has("shared") && !has("shared::cta");
+  constexpr std::string_view kMnemonics[] = {"bra", "brx", "call",    "ret",    "exit", "atom",
+                                             "red", "bar", "barrier", "membar", "fence"};
+  return std::ranges::find(kMnemonics, mnemonic) != std::end(kMnemonics);
 }
 
 Statement parse_statement(std::string const& text) {

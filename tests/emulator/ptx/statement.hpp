@@ -23,6 +23,8 @@ struct Statement {
   // Return the types that the last modifier and the one before it name.
   Type type() const;
   Type type_before() const;
+  // Returns whether an assembler moves no loads across the statement.
+  bool ends_block() const;
 };
 
 Statement parse_statement(std::string const& text);
