@@ -50,9 +50,20 @@ void set(Preference const& preference, cublasLtMatmulPreferenceAttributes_t attr
                "setting the limits of the selection of an algorithm");
 }
 
+cublasComputeType_t compute_type(ProductPrecision precision) {
+  switch (precision) {
+    case ProductPrecision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case ProductPrecision::kBFloat16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    default:
+      return CUBLAS_COMPUTE_32F;
+  }
+}
+
 Operation operation_of(MatrixProduct const& p, cublasLtEpilogue_t epilogue) {
   cublasLtMatmulDesc_t made = nullptr;
-  check_cublas(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  check_cublas(cublasLtMatmulDescCreate(&made, compute_type(p.precision), CUDA_R_32F), "describing a product");
   Operation operation(made);
   // out^T = b^T a^T, so the library's first factor is b.
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -128,7 +139,8 @@ void Cublas::multiply(MatrixProduct const& p, cublasLtEpilogue_t epilogue, float
                     std::size_t{p.transpose_a},
                     std::size_t{p.transpose_b},
                     static_cast<std::size_t>(epilogue),
-                    std::size_t{p.accumulate}};
+                    std::size_t{p.accumulate},
+                    static_cast<std::size_t>(p.precision)};
   auto found = plans_.find(shape);
   if (found == plans_.end()) found = plans_.emplace(shape, make_plan(p, epilogue, bias)).first;
   Plan const& plan = found->second;

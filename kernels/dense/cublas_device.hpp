@@ -2,8 +2,8 @@
 // cuBLASLt for one stream: its handle, its workspace, and one algorithm for each shape, which is selected at the first
 // use of the shape. For device objects only.
 //
-// Inputs are not rounded to TF32, and the order of all sums is fixed: equal shapes and values give equal bits on GPUs
-// of one kind with one version of the library.
+// Inputs are rounded as ProductPrecision says, and the order of all sums is fixed: equal shapes and values give equal
+// bits on GPUs of one kind with one version of the library.
 #pragma once
 
 #include <cublasLt.h>
@@ -37,8 +37,8 @@ class Cublas {
 
  private:
   struct Plan;
-  // All inputs of the selection of an algorithm: sizes, strides, transpositions, epilogue, accumulation.
-  using Shape = std::array<std::size_t, 10>;
+  // All inputs of the selection of an algorithm: sizes, strides, transpositions, epilogue, accumulation, precision.
+  using Shape = std::array<std::size_t, 11>;
   Plan make_plan(MatrixProduct const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
 
   cudaStream_t stream_;

@@ -3,7 +3,7 @@
 //
 // oneDNN computes the products on the host, and cuBLASLt on a GPU (docs/decisions/004-dense-layers.md). A call on the
 // host uses only the calling thread: parallel_for() can compute several microbatches at the same time. The bits of the
-// result depend on shapes and values alone. Padding columns are neither read nor written.
+// result depend on shapes, values and precision alone. Padding columns are neither read nor written.
 //
 // Rows, biases and their gradients begin at multiples of 16 bytes; an `out` with one column may begin anywhere in a
 // row. A layer without inputs returns its bias. Cost: 2 * m * inputs * outputs operations forward, at most twice as
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "gpups/array.hpp"
+#include "kernels/dense/product.hpp"
 
 namespace gpups::kernels {
 
@@ -21,6 +22,7 @@ struct LinearForward {
   View<float const> bias;           // (outputs); empty: none
   bool relu;                        // out = max(0, in * weights^T + bias)
   MatrixView<float> out;            // (m, outputs)
+  ProductPrecision precision = ProductPrecision::kFp32;
 };
 void linear_forward(Stream& stream, LinearForward const& arguments);
 
@@ -35,6 +37,7 @@ struct LinearBackward {
   bool accumulate;                     // in_gradient += the result, instead of =
   MatrixView<float> weights_gradient;  // (outputs, inputs) = out_gradient^T * in; zero for m = 0
   View<float> bias_gradient;           // (outputs), the sum of the rows of out_gradient; empty: not computed
+  ProductPrecision precision = ProductPrecision::kFp32;
 };
 void linear_backward(Stream& stream, LinearBackward const& arguments);
 

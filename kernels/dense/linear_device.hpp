@@ -17,8 +17,9 @@ inline void forward(DeviceExec ex, LinearForward const& g) {
   } else {
     epilogue = g.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   }
-  Cublas::of(ex).multiply({.a = g.in, .transpose_a = false, .b = g.weights, .transpose_b = true, .out = g.out},
-                          epilogue, g.bias.data());
+  Cublas::of(ex).multiply(
+      {.a = g.in, .transpose_a = false, .b = g.weights, .transpose_b = true, .out = g.out, .precision = g.precision},
+      epilogue, g.bias.data());
 }
 
 // Sets the gradients of 16 columns to zero where the ReLU returned zero, and sums the columns into the bias gradient.
@@ -59,15 +60,20 @@ inline void backward(DeviceExec ex, LinearBackward const& g) {
     return;
   }
   Cublas& cublas = Cublas::of(ex);
-  cublas.multiply(
-      {.a = g.out_gradient, .transpose_a = true, .b = g.in, .transpose_b = false, .out = g.weights_gradient});
+  cublas.multiply({.a = g.out_gradient,
+                   .transpose_a = true,
+                   .b = g.in,
+                   .transpose_b = false,
+                   .out = g.weights_gradient,
+                   .precision = g.precision});
   if (g.in_gradient.data() == nullptr) return;
   cublas.multiply({.a = g.out_gradient,
                    .transpose_a = false,
                    .b = g.weights,
                    .transpose_b = false,
                    .out = g.in_gradient,
-                   .accumulate = g.accumulate});
+                   .accumulate = g.accumulate,
+                   .precision = g.precision});
 }
 
 }  // namespace gpups::kernels

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpups/device.hpp"
 #include "kernels/base/assert.hpp"
 #include "trainer/input/table_layout.hpp"
 
@@ -71,6 +72,7 @@ struct DenseConfig {
   double l1 = 0;
   double l2 = 0;
   double beta = 1;
+  std::string precision = "fp32";  // of products on a GPU
   // Allreduce between ranks.
   std::string compression = "none";
   double density = 0.01;
@@ -226,6 +228,8 @@ void require_consistent(Config const& config, std::string const& name);
 void require_batch_size(Config const& config, std::string const& origin);
 // Throws Error if the learning rate changes, although rows are updated by FTRL.
 void require_constant_schedule(Config const& config, std::string const& name);
+// Throws Error if the device does not train with dense.precision.
+void require_precision(Config const& config, Device device);
 // Throws Error if data.train is empty.
 void require_train_file(Config const& config, std::string const& name);
 // Throws Error if a setting of [gradient_compression] or [dense] compresses nothing in the configuration's model, or if

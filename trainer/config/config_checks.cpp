@@ -43,6 +43,13 @@ void require_constant_schedule(Config const& config, std::string const& name) {
                 name, config.optimizer.schedule);
 }
 
+void require_precision(Config const& config, Device device) {
+  GPUPS_REQUIRE(config.dense.precision == "fp32" || !device.is_host(),
+                "dense.precision is \"{}\" and the device is the host (it multiplies 32-bit floats only): set "
+                "dense.precision = \"fp32\", or train on a GPU",
+                config.dense.precision);
+}
+
 void require_train_file(Config const& config, std::string const& name) {
   GPUPS_REQUIRE(!config.data.train.empty(),
                 "{}: data.train is empty (there are no samples to train on): set it to a file", name);

@@ -252,6 +252,10 @@ std::vector<Field> dense_fields() {
           .range(1e-30, 1e6)
           .only_if(kDenseProximal)
           .fixed_on_resume(),
+      FieldBuilder("dense", "precision", kDense<&D::precision>,
+                   "numbers that layers multiply on a GPU; tf32 and bfloat16 use its tensor cores")
+          .one_of({"fp32", "tf32", "bfloat16"})
+          .fixed_on_resume(),
       FieldBuilder("dense", "compression", kDense<&D::compression>,
                    "none: all gradients are sent; top_k: layers of 4096 numbers or more send their largest elements")
           .one_of({"none", "top_k"})

@@ -110,6 +110,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
         100 * placement->remote_share(static_cast<std::uint32_t>(group.size())), with_count(placement->parts(), "part"),
         partitioning.seconds()));
   };
+  require_precision(config_, device_from(config_.run.device, group.location().local_rank));
   session_.emplace(open_session(
       config_, data_, group,
       {.microbatches = state_.microbatches, .schedule_steps = state_.schedule_steps, .placement = placement},
@@ -128,6 +129,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                               with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
   if (task().is_progressive() && end_ > steps_per_epoch_) {
     progress_.print("progressive validation is of the first epoch only: later ones predict samples they have seen");
+  }
+  if (config_.run.device == "auto" && store().options().device.is_host() && !cuda_device_error().empty()) {
+    progress_.print(fmt::format("not on a GPU, because CUDA reports '{}'", cuda_device_error()));
   }
   if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
   if (!exists && chosen && state_.microbatches > std::uint32_t{kNewRunMicrobatches}) {

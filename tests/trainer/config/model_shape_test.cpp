@@ -109,5 +109,13 @@ TEST(ModelShape, RejectsTopKOfSmallLayers) {
   EXPECT_NO_THROW(require_effect(parse("clicks", {"dense.compression=top_k"}), "run.toml"));
 }
 
+TEST(ModelShape, PrecisionIsOfGpus) {
+  auto const with = [](std::string const& precision) { return parse("clicks", {"dense.precision=" + precision}); };
+  EXPECT_NO_THROW(require_precision(with("fp32"), Device::host()));
+  EXPECT_NO_THROW(require_precision(with("tf32"), Device::cuda(0)));
+  expect_error([&] { require_precision(with("tf32"), Device::host()); },
+               {"dense.precision is \"tf32\"", "the device is the host", "train on a GPU"});
+}
+
 }  // namespace
 }  // namespace gpups::trainer::model_shape_test

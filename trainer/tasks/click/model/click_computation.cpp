@@ -63,7 +63,8 @@ void ClickComputation::pool(Stream& stream, ClickInput const& input, std::span<M
 ClickMicrobatch ClickComputation::microbatch(ClickInput const& input, std::size_t first, std::size_t count) const {
   return {.numbers = input.numbers.view().slice(first, count),
           .blocks = blocks_.view().slice(first, count),
-          .weights = weights_.view().slice(first, count)};
+          .weights = weights_.view().slice(first, count),
+          .precision = model_.precision()};
 }
 
 MatrixView<float> ClickComputation::forward(Stream& stream, ClickInput const& input, ClickMicrobatch const& batch,

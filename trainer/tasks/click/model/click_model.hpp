@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "kernels/dense/product.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/dense/dense_gradient_reducer.hpp"
 #include "trainer/dense/parameters.hpp"
@@ -23,7 +24,8 @@ struct ClickMicrobatch {
   MatrixView<float const> numbers;  // (m, numbers); no data if there are none
   MatrixView<float> blocks;         // (m, width): rows of all categories in their slots; terms may write the head
   MatrixView<float const> weights;  // (m, 1): sums of the linear part's weights
-  bool training = false;            // false: without dropout
+  kernels::ProductPrecision precision = kernels::ProductPrecision::kFp32;
+  bool training = false;  // false: without dropout
   Clock clock{};
   View<std::uint32_t const> sample_numbers;  // (m): numbers in the global batch
 };
@@ -73,6 +75,7 @@ class ClickModel {
   Features const& features() const { return features_; }
   Features& features() { return features_; }
   Parameters const& parameters() const { return parameters_; }
+  kernels::ProductPrecision precision() const { return precision_; }
 
   // Writes the terms of each sample to `terms`, (m, terms()). Queued on `stream`.
   std::size_t terms() const { return terms_.size(); }
@@ -93,6 +96,7 @@ class ClickModel {
 
  private:
   Features features_;
+  kernels::ProductPrecision precision_;  // of all layers
   Parameters parameters_;
   ScratchPlan plan_;
   std::vector<std::unique_ptr<ClickTerm>> terms_;

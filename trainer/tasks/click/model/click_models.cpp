@@ -44,8 +44,17 @@ ClickModelEntry const& click_model(std::string const& name) {
   return *entry;
 }
 
+namespace {
+
+kernels::ProductPrecision precision_of(std::string const& name) {
+  if (name == "tf32") return kernels::ProductPrecision::kTf32;
+  return name == "bfloat16" ? kernels::ProductPrecision::kBFloat16 : kernels::ProductPrecision::kFp32;
+}
+
+}  // namespace
+
 ClickModel::ClickModel(Layout const& layout, Config const& config, SampleStatistics const& statistics)
-    : features_(layout, config, needs_of(config), statistics) {
+    : features_(layout, config, needs_of(config), statistics), precision_(precision_of(config.dense.precision)) {
   ClickModelEntry const& entry = click_model(config.model.name);
   GPUPS_REQUIRE(!entry.even || features_.even(),
                 "model {} needs categories whose rows have one dim (it multiplies rows with each other): set "

@@ -16,7 +16,7 @@ namespace {
 // Computes the gradients of a layer without a ReLU.
 void linear_backward(Stream& stream, Parameter const& weights, Parameter const& bias, View<float const> values,
                      MatrixView<float const> in, MatrixView<float> out_gradient, LayerGradients const& gradients,
-                     MatrixView<float> in_gradient, bool accumulate) {
+                     MatrixView<float> in_gradient, bool accumulate, kernels::ProductPrecision precision) {
   kernels::linear_backward(stream, {.in = in,
                                     .weights = weights.matrix(values),
                                     .out = {},
@@ -25,7 +25,8 @@ void linear_backward(Stream& stream, Parameter const& weights, Parameter const& 
                                     .in_gradient = in_gradient,
                                     .accumulate = accumulate,
                                     .weights_gradient = gradients.matrix(weights),
-                                    .bias_gradient = gradients.vector(bias)});
+                                    .bias_gradient = gradients.vector(bias),
+                                    .precision = precision});
   gradients.mark_ready(stream, weights, bias);
 }
 
@@ -84,12 +85,17 @@ class CrossTerm : public ClickTerm {
                                        .weights = layer.weights.matrix(values),
                                        .bias = layer.bias.vector(values),
                                        .relu = false,
-                                       .out = product});
+                                       .out = product,
+                                       .precision = batch.precision});
       kernels::cross_forward(stream, {.x0 = batch.blocks, .u = product, .x = x, .out = next});
       x = next;
     }
-    kernels::linear_forward(
-        stream, {.in = x, .weights = weights_.matrix(values), .bias = bias_.vector(values), .relu = false, .out = out});
+    kernels::linear_forward(stream, {.in = x,
+                                     .weights = weights_.matrix(values),
+                                     .bias = bias_.vector(values),
+                                     .relu = false,
+                                     .out = out,
+                                     .precision = batch.precision});
   }
 
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
@@ -99,7 +105,7 @@ class CrossTerm : public ClickTerm {
     MatrixView<float> const gradient = scratch.matrix(gradient_, m);
     if (!accumulate) memory::fill_bytes(stream, block_gradients.data(), 0, block_gradients.flat().bytes());
     linear_backward(stream, weights_, bias_, values, input_of(layers_.size(), batch, scratch), logit_gradient,
-                    gradients, gradient, false);
+                    gradients, gradient, false, batch.precision);
     for (std::size_t l = layers_.size(); l-- > 0;) {
       Layer const& layer = layers_[l];
       MatrixView<float> const product = scratch.matrix(layer.product, m);
@@ -110,7 +116,7 @@ class CrossTerm : public ClickTerm {
                                        .x0_gradient = block_gradients,
                                        .x_gradient = gradient});
       linear_backward(stream, layer.weights, layer.bias, values, input_of(l, batch, scratch), product, gradients,
-                      gradient, true);
+                      gradient, true, batch.precision);
     }
     kernels::copy_columns(stream, {.from = gradient, .to = block_gradients, .add = true});  // the first x is the block
   }

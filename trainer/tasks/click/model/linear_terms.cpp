@@ -35,7 +35,8 @@ class NumbersTerm : public ClickTerm {
                                      .weights = weights_.matrix(values),
                                      .bias = bias_.vector(values),
                                      .relu = false,
-                                     .out = out});
+                                     .out = out,
+                                     .precision = batch.precision});
   }
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const&,
                 MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float>,
@@ -48,7 +49,8 @@ class NumbersTerm : public ClickTerm {
                                       .in_gradient = {},
                                       .accumulate = false,
                                       .weights_gradient = gradients.matrix(weights_),
-                                      .bias_gradient = gradients.vector(bias_)});
+                                      .bias_gradient = gradients.vector(bias_),
+                                      .precision = batch.precision});
     gradients.mark_ready(stream, weights_, bias_);
   }
   bool reads_blocks() const override { return false; }

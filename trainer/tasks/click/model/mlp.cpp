@@ -48,7 +48,8 @@ void Mlp::forward(Stream& stream, ClickMicrobatch const& batch, View<float const
                                      .weights = layer.weights.matrix(values),
                                      .bias = layer.bias.vector(values),
                                      .relu = layer.relu,
-                                     .out = to});
+                                     .out = to,
+                                     .precision = batch.precision});
     if (!last) drop(stream, batch, l, to);
     in = to;
   }
@@ -72,7 +73,8 @@ void Mlp::backward(Stream& stream, ClickMicrobatch const& batch, View<float cons
                                       .in_gradient = l == 0 ? in_gradient : scratch.matrix(layers_[l - 1].gradient, m),
                                       .accumulate = l == 0 && accumulate,
                                       .weights_gradient = gradients.matrix(layer.weights),
-                                      .bias_gradient = gradients.vector(layer.bias)});
+                                      .bias_gradient = gradients.vector(layer.bias),
+                                      .precision = batch.precision});
     gradients.mark_ready(stream, layer.weights, layer.bias);
   }
 }
