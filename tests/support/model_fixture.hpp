@@ -179,7 +179,8 @@ inline Step run_step(GraphModelOptions const& options, Vocabulary const& vocabul
   Matrix<float> const relations = there(rows_of(vocabulary.relations, dims[1], 2), r.keys, dims[1]);
   MatrixView<float const> const rows[] = {entities, relations};
   Array<std::uint32_t> const positions[] = {to_device(stream, e.positions), to_device(stream, r.positions)};
-  step.loss_units = bilinear.compute(stream, work, {positions[0], positions[1]}, rows, gradients);
+  auto const losses = to_host(stream, bilinear.compute(stream, work, {positions[0], positions[1]}, rows, gradients));
+  step.loss_units = std::accumulate(losses.begin(), losses.end(), std::int64_t{0});
   step.gradients = device.is_host() ? std::move(gradients) : on_host(stream, std::move(gradients));
   step.loss = static_cast<double>(step.loss_units) * 0x1p-30;
   return step;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/step/step_runner.hpp"
 
+#include <numeric>
 #include <utility>
+
+#include "kernels/runtime/host_reads.hpp"
 
 namespace gpups::trainer {
 
@@ -17,7 +20,7 @@ std::int64_t StepRunner::run(PreparedStep step_now, std::uint32_t signal) {
   last_ = std::move(step_now);  // wait_ready() has waited for the end of the previous step
   PreparedStep const& step = last_;
   kernels::NvtxRange const range("step");
-  std::int64_t loss = 0;
+  View<std::int64_t const> losses;
   if (step.samples > 0) {
     reserve(step);
     {
@@ -26,7 +29,7 @@ std::int64_t StepRunner::run(PreparedStep step_now, std::uint32_t signal) {
     }
     {
       StageTimes::StageTimer const part(times_, Stage::kForwardBackward);
-      loss = step.work->forward_backward(stream_, step.prepared, const_views_);
+      losses = step.work->forward_backward(stream_, step.prepared, const_views_);
     }
     {
       StageTimes::StageTimer const part(times_, Stage::kPush);
@@ -42,11 +45,24 @@ std::int64_t StepRunner::run(PreparedStep step_now, std::uint32_t signal) {
     StageTimes::StageTimer const part(times_, Stage::kAdvanceClock);
     store_.advance_clock(signal);
   }
+  std::int64_t const loss = wait_loss(step, losses);
   if (dense != nullptr) {
     StageTimes::StageTimer const part(times_, Stage::kWaitApply);
     dense->wait_apply(stream_, step.clock, step.batch_samples);
   }
   return loss;
+}
+
+// The other ranks wait for what this rank sends in the round, so it has begun before.
+std::int64_t StepRunner::wait_loss(PreparedStep const& step, View<std::int64_t const> losses) {
+  if (losses.empty()) return 0;
+  StageTimes::StageTimer const part(times_, Stage::kForwardBackward);
+  kernels::HostReads reads(stream_);
+  std::vector<std::int64_t> all;
+  reads.add(losses, all);
+  reads.wait();
+  step.work->take_losses(stream_, all);
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
 }
 
 void StepRunner::reserve(PreparedStep const& step) {

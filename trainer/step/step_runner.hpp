@@ -25,6 +25,8 @@ class StepRunner {
   std::int64_t run(PreparedStep step, std::uint32_t signal);
 
  private:
+  // Returns the sum of the losses of a step.
+  std::int64_t wait_loss(PreparedStep const& step, View<std::int64_t const> losses);
   // Allocates buffers for the rows of the step's keys.
   void reserve(PreparedStep const& step);
 

@@ -40,10 +40,13 @@ class TaskStep {
   virtual std::vector<TableBatch> tables() const = 0;
 
   // Computes the loss and all gradients. rows[part]: the rows from Store::pull. gradients() then returns the gradients
-  // of rows; those of dense layers are in Task::dense(). Returns the summed loss of the samples in units of 2^-30, an
-  // integer so that sums do not depend on their order. Waits for `stream`.
-  virtual std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                        std::span<MatrixView<float const> const> rows) = 0;
+  // of rows; those of dense layers are in Task::dense(). Returns losses, on the device of the stream, whose sum is that
+  // of the samples in units of 2^-30: integers, so that sums do not depend on their order. They are valid until the
+  // task's next step.
+  virtual View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                                    std::span<MatrixView<float const> const> rows) = 0;
+  // Gets these losses on the host, before the task's next step.
+  virtual void take_losses(Stream&, std::span<std::int64_t const>) {}
 
   // Returns one element for each of tables(). The views are valid until the task's next step.
   virtual std::vector<TableGradients> gradients() const = 0;

@@ -57,8 +57,9 @@ class CountingTask : public Task {
     std::vector<TableBatch> tables() const override {
       return {{.table = TableId{0}, .keys = View<Key const>(keys), .offsets = {}}};
     }
-    std::int64_t forward_backward(Stream&, PreparedBatch const&, std::span<MatrixView<float const> const>) override {
-      return 0;
+    View<std::int64_t const> forward_backward(Stream&, PreparedBatch const&,
+                                              std::span<MatrixView<float const> const>) override {
+      return {};
     }
     std::vector<TableGradients> gradients() const override { return {}; }
   };

@@ -26,15 +26,15 @@ struct TargetSettings {
 };
 struct TargetStep : TaskStep {
   std::vector<TableBatch> tables() const override { return {{.table = TableId{0}, .keys = keys}}; }
-  std::int64_t forward_backward(Stream&, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
-    double loss = 0;
+  View<std::int64_t const> forward_backward(Stream&, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
+    losses.clear();
     for (std::size_t i = 0; i < keys.size(); ++i) {
       float const error = rows[0].row(prepared.positions(0).data()[i])[0] - target;
       errors.view().row(i)[0] = error;
-      loss += std::floor(error * error * 0x1p30);
+      losses.push_back(static_cast<std::int64_t>(std::floor(error * error * 0x1p30)));
     }
-    return static_cast<std::int64_t>(loss);
+    return View<std::int64_t const>(losses);
   }
   std::vector<TableGradients> gradients() const override { return {{.sources = errors}}; }
   TargetStep(std::vector<Key> const& all, Batch const& batch, float aim)
@@ -42,6 +42,7 @@ struct TargetStep : TaskStep {
     for (std::size_t i = 0; i < keys.size(); ++i) keys.data()[i] = all[batch.samples[i]];
   }
   Array<Key> keys;
+  std::vector<std::int64_t> losses;
   Matrix<float> errors;
   float target;
 };

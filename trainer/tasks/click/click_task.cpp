@@ -3,7 +3,6 @@
 #include "trainer/input/saved_columns.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "kernels/base/nvtx.hpp"
@@ -34,18 +33,19 @@ class ClickStep : public TaskStep {
     return tables;
   }
 
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     std::vector<View<std::uint32_t const>> positions;
     for (std::size_t p = 0; p < prepared.parts(); ++p) positions.push_back(prepared.positions(p));
     computation_.pool(stream, input_, rows, positions);
     computation_.forward_backward(stream, input_, {clock_, sample_numbers_, microbatches_}, dense_);
-    auto const losses = to_host(stream, computation_.losses(input_));
-    if (progressive_ != nullptr) {
-      progressive_->add(to_host(stream, computation_.probabilities(input_)), to_host(stream, input_.labels.view()),
-                        losses);
-    }
-    return std::accumulate(losses.begin(), losses.end(), std::int64_t{0});
+    return computation_.losses(input_);
+  }
+
+  void take_losses(Stream& stream, std::span<std::int64_t const> losses) override {
+    if (progressive_ == nullptr) return;
+    progressive_->add(to_host(stream, computation_.probabilities(input_)), to_host(stream, input_.labels.view()),
+                      losses);
   }
 
   std::vector<TableGradients> gradients() const override { return computation_.gradients(input_); }

@@ -57,8 +57,8 @@ class GraphStep : public TaskStep {
       : model_(model), work_(std::move(work)), gradients_(gradients) {}
 
   std::vector<TableBatch> tables() const override { return work_.tables(); }
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     return model_.forward_backward(stream, work_, prepared, rows, gradients_);
   }
   std::vector<TableGradients> gradients() const override { return gradients_.tables(work_); }

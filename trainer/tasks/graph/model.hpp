@@ -125,11 +125,12 @@ class GraphModel {
   // Draws negatives and lists the entries. The result depends on seed, vocabulary and batch only.
   virtual GraphEntries prepare(Stream& stream, TripleBatch const& batch) const = 0;
 
-  // Computes the loss and all gradients. rows[part]: the rows from Store::pull. Returns the summed loss of the samples
-  // in units of 2^-30, an integer so that sums do not depend on their order. Waits for `stream`.
-  virtual std::int64_t forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
-                                        std::span<MatrixView<float const> const> rows,
-                                        GraphGradients& gradients) const = 0;
+  // Computes the loss and all gradients. rows[part]: the rows from Store::pull. Returns losses: see
+  // TaskStep::forward_backward().
+  virtual View<std::int64_t const> forward_backward(Stream& stream, GraphEntries const& work,
+                                                    PreparedBatch const& prepared,
+                                                    std::span<MatrixView<float const> const> rows,
+                                                    GraphGradients& gradients) const = 0;
 
   // The largest sizes of a batch.
   struct Sizes {

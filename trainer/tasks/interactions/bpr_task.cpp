@@ -2,7 +2,6 @@
 #include "trainer/tasks/interactions/bpr_task.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "kernels/factor/pairwise_ranking.hpp"
 #include "trainer/base/random.hpp"
@@ -55,8 +54,8 @@ class BprStep : public TaskStep {
     return {{.table = kUsersTable, .keys = users_}, {.table = kItemsTable, .keys = items_}};
   }
 
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     std::size_t const samples = users_.size(), entries = items_.size();
     if (computed_.losses.size() < samples) {
       stream.wait();
@@ -80,8 +79,7 @@ class BprStep : public TaskStep {
                                        .losses = losses});
     gradients_ = {{.sources = user_gradients},
                   {.sources = rows[0], .source_indices = users_of_items, .coefficients = slopes}};
-    std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
-    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+    return losses;
   }
 
   std::vector<TableGradients> gradients() const override { return gradients_; }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -51,8 +50,8 @@ class IalsStep : public TaskStep {
             {.table = solves_items_ ? kUsersTable : kItemsTable, .keys = others_}};
   }
 
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     std::size_t const count = keys_.size(), dim = rows[0].columns();
     if (shared_.losses.size() < count) {
       stream.wait();
@@ -76,8 +75,7 @@ class IalsStep : public TaskStep {
                                  .losses = losses});
     // The rows of the other side are read only: their gradients are 0.
     gradients_ = {{.sources = changes}, {.sources = shared_.zero, .source_indices = zeros_, .source_max_abs = 0}};
-    std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
-    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+    return losses;
   }
 
   std::vector<TableGradients> gradients() const override { return gradients_; }

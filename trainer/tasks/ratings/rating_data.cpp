@@ -138,8 +138,8 @@ class RatingStep : public TaskStep {
     return {{.table = kRowsTable, .keys = rows_}, {.table = kColumnsTable, .keys = columns_}};
   }
 
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     std::size_t const count = values_.size(), losses = kernels::rating_losses(count);
     if (computed_.slopes.size() < count) {
       stream.wait();
@@ -162,8 +162,7 @@ class RatingStep : public TaskStep {
                                     .losses = losses_now});
     gradients_ = {{.sources = column_sources, .source_indices = prepared.positions(1), .coefficients = slopes},
                   {.sources = row_sources, .source_indices = prepared.positions(0), .coefficients = slopes}};
-    std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses_now));
-    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+    return losses_now;
   }
 
   std::vector<TableGradients> gradients() const override { return gradients_; }

@@ -2,7 +2,6 @@
 #include "trainer/tasks/words/skip_gram_task.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "trainer/config/table_settings.hpp"
@@ -43,8 +42,8 @@ class SkipGramStep : public TaskStep {
     return {{.table = kVectorsTable, .keys = words_}, {.table = kContextsTable, .keys = contexts_}};
   }
 
-  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows) override {
+  View<std::int64_t const> forward_backward(Stream& stream, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows) override {
     std::size_t const groups = word_offsets_.size() - 1, dim = rows[0].columns();
     reserve(stream, computed_.of_words, words_.size(), dim);
     reserve(stream, computed_.of_contexts, contexts_.size(), dim);
@@ -69,8 +68,7 @@ class SkipGramStep : public TaskStep {
                                 .context_gradients = of_contexts,
                                 .losses = losses});
     gradients_ = {{.sources = of_words}, {.sources = of_contexts}};
-    std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
-    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+    return losses;
   }
 
   std::vector<TableGradients> gradients() const override { return gradients_; }

@@ -16,9 +16,9 @@ class LineModel final : public GraphModel {
  public:
   std::vector<TableOptions> tables() const override { return {}; }
   GraphEntries prepare(Stream&, TripleBatch const&) const override { return {}; }
-  std::int64_t forward_backward(Stream&, GraphEntries const&, PreparedBatch const&,
-                                std::span<MatrixView<float const> const>, GraphGradients&) const override {
-    return 0;
+  View<std::int64_t const> forward_backward(Stream&, GraphEntries const&, PreparedBatch const&,
+                                            std::span<MatrixView<float const> const>, GraphGradients&) const override {
+    return {};
   }
   Sizes sizes_of(std::size_t, std::size_t) const override { return {}; }
   void score_all(Stream&, bool objects, MatrixView<float const> known, MatrixView<float const> relations,

@@ -2,6 +2,8 @@
 // One training step through a store: rows move against the gradient of the mean loss, computed by the definition.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/support/model_fixture.hpp"
 
 namespace gpups::test::model_step_test {
@@ -51,7 +53,8 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   MatrixView<float const> const read[] = {pulled[0], pulled[1]};
   store.pull(stream, prepared, rows);
   GraphGradients gradients;
-  double const loss = static_cast<double>(model->forward_backward(stream, work, prepared, read, gradients)) * 0x1p-30;
+  auto const losses = model->forward_backward(stream, work, prepared, read, gradients);
+  double const loss = static_cast<double>(std::accumulate(losses.begin(), losses.end(), std::int64_t{0})) * 0x1p-30;
   store.push(stream, prepared, gradients.tables(work));
   store.advance_clock();
   store.wait_applied();

@@ -104,7 +104,8 @@ TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   std::vector<MatrixView<float>> const views(pulled.begin(), pulled.end());
   std::vector<MatrixView<float const>> const const_views(pulled.begin(), pulled.end());
   store.pull(stream, prepared, views);
-  double const loss = static_cast<double>(step->forward_backward(stream, prepared, const_views)) * 0x1p-30;
+  auto const losses = step->forward_backward(stream, prepared, const_views);
+  double const loss = static_cast<double>(std::accumulate(losses.begin(), losses.end(), std::int64_t{0})) * 0x1p-30;
   store.push(stream, prepared, step->gradients());
   store.advance_clock();
   store.wait_applied();

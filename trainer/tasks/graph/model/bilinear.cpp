@@ -184,9 +184,10 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   return work;
 }
 
-std::int64_t Bilinear::forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
-                                        std::span<MatrixView<float const> const> rows,
-                                        GraphGradients& gradients) const {
+View<std::int64_t const> Bilinear::forward_backward(Stream& stream, GraphEntries const& work,
+                                                    PreparedBatch const& prepared,
+                                                    std::span<MatrixView<float const> const> rows,
+                                                    GraphGradients& gradients) const {
   return compute(stream, work, {prepared.positions(0), prepared.positions(1)}, rows, gradients);
 }
 
@@ -213,8 +214,9 @@ MatrixView<float> Bilinear::relation_sources(GraphGradients const& gradients, st
   return source_rows(gradients.sources, kernels::kRelationGradient, 0, samples);
 }
 
-std::int64_t Bilinear::compute(Stream& stream, GraphEntries const& work, Positions positions,
-                               std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const {
+View<std::int64_t const> Bilinear::compute(Stream& stream, GraphEntries const& work, Positions positions,
+                                           std::span<MatrixView<float const> const> rows,
+                                           GraphGradients& gradients) const {
   GPUPS_ASSERT(positions.entities.size() == work.parts[0].keys.size());
   GPUPS_ASSERT(positions.relations.size() == work.samples);
   GPUPS_ASSERT(rows[0].columns() == options_.dim && rows[0].stride() == row_stride(options_.dim));
@@ -240,8 +242,7 @@ std::int64_t Bilinear::compute(Stream& stream, GraphEntries const& work, Positio
                                    .losses = losses,
                                    .source_max_abs = most});
   }
-  std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
-  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+  return losses;
 }
 
 void Bilinear::score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,

@@ -27,9 +27,9 @@ class Bilinear : public GraphModel {
 
   std::vector<TableOptions> tables() const override;
   GraphEntries prepare(Stream& stream, TripleBatch const& batch) const override;
-  std::int64_t forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
-                                std::span<MatrixView<float const> const> rows,
-                                GraphGradients& gradients) const override;
+  View<std::int64_t const> forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
+                                            std::span<MatrixView<float const> const> rows,
+                                            GraphGradients& gradients) const override;
   void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
                  MatrixView<float const> entities, MatrixView<float> scores) const override;
 
@@ -39,8 +39,8 @@ class Bilinear : public GraphModel {
   struct Positions {
     View<std::uint32_t const> entities, relations;
   };
-  std::int64_t compute(Stream& stream, GraphEntries const& work, Positions positions,
-                       std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
+  View<std::int64_t const> compute(Stream& stream, GraphEntries const& work, Positions positions,
+                                   std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
 
  private:
   // The uses of dropout.
