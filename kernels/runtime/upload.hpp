@@ -52,4 +52,12 @@ void upload(Stream& stream, View<T> to, std::span<std::type_identity_t<T> const>
   upload_bytes(stream, to.data(), from.data(), from.size_bytes());
 }
 
+// Returns a copy of `from` on the stream's device, which may change after the call. Queued on `stream`.
+template <class T>
+Array<T> uploaded(Stream& stream, std::vector<T> const& from) {
+  Array<T> to(stream.device(), from.size());
+  upload_bytes(stream, to.data(), from.data(), from.size() * sizeof(T));
+  return to;
+}
+
 }  // namespace gpups::kernels

@@ -80,6 +80,7 @@ PreparedStep Pipeline::prepare_anew(Clock clock) {
   if (step.samples == 0) return step;
   step.work = task_.prepare(stream_, batch);
   step.prepared = store_.prepare(stream_, clock, step.work->tables(), step.samples);
+  step.ready = stream_.record();
   return step;
 }
 

@@ -30,6 +30,7 @@ struct PreparedStep {
   std::size_t microbatches = 0;     // of this rank
   std::shared_ptr<TaskStep> work;
   PreparedBatch prepared;
+  Event ready{};  // when the arrays of `work` are on the device
 };
 
 // Options of a Pipeline.

@@ -22,6 +22,7 @@ std::int64_t StepRunner::run(PreparedStep step_now, std::uint32_t signal) {
   kernels::NvtxRange const range("step");
   View<std::int64_t const> losses;
   if (step.samples > 0) {
+    stream_.after(step.ready);
     reserve(step);
     {
       StageTimes::StageTimer const part(times_, Stage::kPull);

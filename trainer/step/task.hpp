@@ -62,8 +62,8 @@ class Task {
   // Returns the dense layers, or null if the model has none.
   virtual DenseLayers* dense() { return nullptr; }
 
-  // Reads the batch's samples and lists their entries. The result depends on configuration, data and batch only. The
-  // task must outlive the step. Any thread, one at a time.
+  // Reads the batch's samples and lists their entries. The result depends on configuration, data and batch only. Its
+  // arrays may still be copied by work on `stream`. The task must outlive the step. Any thread, one at a time.
   virtual std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) = 0;
 
   // Computes what a step needs in addition to its rows. Blocks. Collective, before the step.

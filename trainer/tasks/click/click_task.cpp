@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/nvtx.hpp"
+#include "kernels/runtime/upload.hpp"
 #include "trainer/base/long_loop.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/click_tables.hpp"
@@ -21,7 +22,7 @@ class ClickStep : public TaskStep {
             PredictionCollector* progressive)
       : clock_(batch.clock),
         microbatches_(batch.microbatches),
-        sample_numbers_(to_device(stream, batch.sample_numbers)),
+        sample_numbers_(kernels::uploaded(stream, batch.sample_numbers)),
         input_(std::move(input)),
         computation_(computation),
         dense_(dense),

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/runtime/upload.hpp"
 #include "trainer/tasks/click/click_kind.hpp"
 #include "trainer/tasks/click/distinct_count.hpp"
 
@@ -190,13 +191,12 @@ void Features::add_numbers(std::vector<float>& numbers, SampleBatch const& sampl
 ClickInput Features::make(Stream& stream, SampleBatch const& samples, RowDropout const& dropout) const {
   ClickInput input;
   input.samples = samples.samples;
-  input.labels = to_device(stream, samples.labels);
+  input.labels = kernels::uploaded(stream, samples.labels);
   if (numbers_ > 0) {
     std::vector<float> numbers(samples.samples * row_stride(numbers_));
     add_numbers(numbers, samples);
     input.numbers = Matrix<float>(stream.device(), samples.samples, numbers_);
-    copy<float>(stream, input.numbers.view().flat(), View<float const>(numbers));
-    stream.wait();  // the copy reads the vector
+    kernels::upload<float>(stream, input.numbers.view().flat(), numbers);
   }
   for (std::size_t part = 0; part < tables_.size(); ++part) {
     input.parts.push_back(make_part(stream, samples, part, dropout));
@@ -213,11 +213,11 @@ ClickInput::InputPart Features::make_part(Stream& stream, SampleBatch const& sam
                 samples.samples, plans_[part].slots);
   Entries const entries = make_entries(plans_[part], samples, weights ? RowDropout{} : dropout);
   return {.table = TableId{static_cast<std::uint32_t>(part)},
-          .keys = to_device(stream, entries.keys),
-          .offsets = to_device(stream, entries.offsets),
-          .coefficients = to_device(stream, entries.coefficients),
-          .targets = to_device(stream, entries.targets),
-          .sources = to_device(stream, entries.sources),
+          .keys = kernels::uploaded(stream, entries.keys),
+          .offsets = kernels::uploaded(stream, entries.offsets),
+          .coefficients = kernels::uploaded(stream, entries.coefficients),
+          .targets = kernels::uploaded(stream, entries.targets),
+          .sources = kernels::uploaded(stream, entries.sources),
           .weights = weights};
 }
 
