@@ -14,21 +14,21 @@ void HostReads::wait() {
     all_.clear();
     return;
   }
+  if (all_.size() == 1) {
+    memory::read_back(stream_, all_.front().to, all_.front().from, device, all_.front().bytes);
+    all_.clear();
+    return;
+  }
   std::size_t bytes = 0;
   for (auto const& read : all_) bytes += read.bytes;
-  void const* source = all_.front().from;
-  Array<std::byte> joined;
-  if (all_.size() > 1) {
-    joined = Array<std::byte>(device, bytes);
-    std::byte* to = joined.data();
-    for (auto const& read : all_) {
-      memory::copy(stream_, to, device, read.from, device, read.bytes);
-      to += read.bytes;
-    }
-    source = joined.data();
-  }
+  Array<std::byte> const there(device, bytes);
   std::vector<std::byte> here(bytes);
-  memory::read_back(stream_, here.data(), source, device, bytes);
+  std::byte* to = there.data();
+  for (auto const& read : all_) {
+    memory::copy(stream_, to, device, read.from, device, read.bytes);
+    to += read.bytes;
+  }
+  memory::read_back(stream_, here.data(), there.data(), device, bytes);
   std::byte const* from = here.data();
   for (auto const& read : all_) {
     std::memcpy(read.to, from, read.bytes);

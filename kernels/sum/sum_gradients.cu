@@ -46,6 +46,13 @@ struct LongRows {
   uint2* pieces = nullptr;                        // (pieces_max): the index in `rows`, and the piece of the row
 
   GPUPS_ANY_FN std::size_t pieces_max() const { return 2 * rows_max; }
+  // Returns where the words of column j + k of a row are, for j a multiple of 4 and k below 4. A lane has four columns
+  // from j on; what the lanes of a team write for the same k is in consecutive words.
+  __device__ std::size_t at(std::size_t row, std::size_t j, std::size_t k) const {
+    std::size_t const first = j / (4 * kLanes) * (4 * kLanes), left = stride - first;
+    std::size_t const lanes = left < 4 * kLanes ? left / 4 : kLanes;
+    return row * stride + first + k * lanes + (j - first) / 4;
+  }
   std::size_t bytes() const { return 16 * rows_max * stride + 4 * (2 + 2 * rows_max) + sizeof(uint2) * pieces_max(); }
   // Places the arrays in memory of bytes() bytes, which must be zero at the beginning.
   void place(void* memory) {
@@ -152,12 +159,7 @@ __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per
   }
 }
 
-// Writes the sum of a column of row r, and reports the row if the sum is not valid.
-__device__ inline void put_sum(SumGradients const& s, std::uint32_t r, std::size_t j, WideSum const& sum) {
-  s.sums.row(r)[j] = static_cast<std::int64_t>(sum.units);
-  if (!sum.fits()) atomic_min(s.bad_row.data(), r);
-}
-// The same for four columns. Two lanes write theirs together.
+// Writes the sums of four columns of row r, and reports the row if one is not valid. Two lanes write theirs together.
 __device__ inline void put_sums(NativeLanes lanes, SumGradients const& s, std::uint32_t r, std::size_t j,
                                 WideSum const (&sum)[4]) {
   std::int64_t units[4];
@@ -192,7 +194,7 @@ __device__ inline void sum_piece(NativeLanes lanes, SumGradients const& s, doubl
   std::uint32_t const last = end - first < kPieceEntries ? end : first + kPieceEntries;
   sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum const(&sum)[4]) {
     for (std::size_t k = 0; k < 4 && j < all.stride; ++k) {
-      auto const at = piece.x * all.stride + j + k;
+      auto const at = all.at(piece.x, j, k);
       atomic_add(all.low + at, static_cast<std::uint64_t>(sum[k].units) & 0xFFFFFFFFU);
       atomic_add(all.high + at, static_cast<std::uint64_t>(static_cast<std::int64_t>(sum[k].units >> 32)));
       if (!sum[k].good) atomic_add(all.bad + piece.x, 1);
@@ -240,11 +242,15 @@ inline void sum_parts(DeviceExec ex, std::span<SumGradients const> parts) {
   each_row_item(ex, list.segments(2), [] GPUPS_FN(SummedRows const& p, std::size_t i, NativeLanes lanes) {
     LongRows const& all = p.all;
     if (i >= all.counts[0]) return;
-    lanes.each(all.stride, [&](std::size_t j) {
-      auto const low = static_cast<Int128>(all.low[i * all.stride + j]);
-      auto const high = static_cast<Int128>(static_cast<std::int64_t>(all.high[i * all.stride + j]));
-      put_sum(p.s, all.rows[i], j, {low + high * kHighUnit, all.bad[i] == 0});
-    });
+    for (std::size_t j = 4 * lanes.lane; j / 8 * 8 < all.stride; j += 4 * kLanes) {
+      WideSum sum[4] = {{0, true}, {0, true}, {0, true}, {0, true}};
+      for (std::size_t k = 0; k < 4 && j < all.stride; ++k) {
+        auto const low = static_cast<Int128>(all.low[all.at(i, j, k)]);
+        auto const high = static_cast<Int128>(static_cast<std::int64_t>(all.high[all.at(i, j, k)]));
+        sum[k] = {low + high * kHighUnit, all.bad[i] == 0};
+      }
+      put_sums(lanes, p.s, all.rows[i], j, sum);
+    }
   });
 }
 #else

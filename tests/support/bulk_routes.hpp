@@ -17,6 +17,7 @@
 
 #include "comm/bulk/bulk_transport.hpp"
 #include "comm/bulk/device_fabric.hpp"
+#include "comm/bulk/transfer_matcher.hpp"
 #include "comm/ucx/active_messages.hpp"
 #include "comm/ucx/local_workers.hpp"
 #include "gpups/stream.hpp"
@@ -162,6 +163,16 @@ inline std::vector<std::unique_ptr<comm::BulkTransport>> make_by_fabric(int rank
   std::vector<std::unique_ptr<comm::BulkTransport>> ends;
   for (auto const& link : comm::make_local_ucx_workers(ranks)) {
     ends.push_back(comm::make_ucx_bulk_transport(link, std::make_shared<LocalFabric>(link->rank(), hub)));
+  }
+  return ends;
+}
+// The same between threads of a process, which use the fabric for sums only.
+inline std::vector<std::unique_ptr<comm::BulkTransport>> make_threads_by_fabric(std::shared_ptr<FabricHub> const& hub) {
+  auto const matcher = std::make_shared<comm::TransferMatcher>(static_cast<int>(hub->ranks));
+  std::vector<std::unique_ptr<comm::BulkTransport>> ends;
+  for (std::uint32_t rank = 0; rank < hub->ranks; ++rank) {
+    ends.push_back(
+        comm::make_local_bulk_transport(Rank{rank}, matcher, nullptr, std::make_shared<LocalFabric>(Rank{rank}, hub)));
   }
   return ends;
 }

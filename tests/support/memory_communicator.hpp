@@ -32,8 +32,6 @@ class MemoryCommunicators {
   // the receive.
   std::function<void(Rank from, View<std::uint8_t> bytes)> on_arrival;
 
-  bool has_fabric = false;  // ranks can sum by a device fabric, see Communicator::can_allreduce()
-
   // The messages and bytes that a rank has sent.
   struct Sent {
     std::size_t messages = 0, bytes = 0;

@@ -174,7 +174,7 @@ std::int64_t DenseGradientReducer::wait(Stream& stream) {
   }
   group_.wait_allreduce(stream, joint_request_);
   for (JointSum const& one : joint_) {
-    if (is_one_sum_) break;
+    if (is_one_sum_) break;  // sums() has them already
     copy<std::int64_t>(stream, sums_.view().slice(one.offset, one.size), joint_sums_.view().slice(one.at, one.size));
   }
   return to_host(stream, joint_sums_.view().slice(joint_sums_.size() - 1, 1))[0];

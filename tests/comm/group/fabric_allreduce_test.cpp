@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "comm/bulk/transfer_matcher.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/progress/progress_driver.hpp"
 #include "gpups/gpups.hpp"
@@ -35,12 +34,8 @@ struct FabricRanks {
   std::vector<Group> groups = Group::threads(kRanks);
   explicit FabricRanks(bool as_threads = false) {
     if (as_threads) {
-      auto const matcher = std::make_shared<TransferMatcher>(kRanks);
-      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        groups[rank].impl().bulk.reset();
-        groups[rank].impl().bulk =
-            make_local_bulk_transport(Rank{rank}, matcher, nullptr, std::make_shared<LocalFabric>(Rank{rank}, hub));
-      }
+      auto ends = make_threads_by_fabric(hub);
+      for (std::size_t rank = 0; rank < kRanks; ++rank) groups[rank].impl().bulk = std::move(ends[rank]);
       return;
     }
     auto const links = make_local_ucx_workers(kRanks);
@@ -142,21 +137,9 @@ TEST(FabricAllreduce, ErrorNamesDifferentSizes) {
 
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
-// Ranks that are threads, with a fabric for their sums.
-Ends make_threads_by_fabric(int ranks) {
-  auto const hub = std::make_shared<FabricHub>(ranks);
-  auto const matcher = std::make_shared<TransferMatcher>(ranks);
-  Ends ends;
-  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
-    ends.push_back(
-        make_local_bulk_transport(Rank{rank}, matcher, nullptr, std::make_shared<LocalFabric>(Rank{rank}, hub)));
-  }
-  return ends;
-}
-
 // Rank 0 waits for a sum that rank 1 was ready for, and does not begin.
 TEST(FabricAllreduce, EndsIfAThreadStops) {
-  Ends ends = make_threads_by_fabric(2);
+  Ends ends = make_threads_by_fabric(std::make_shared<FabricHub>(2));
   Stream stream(Device::host(), 1);
   std::vector<float> values(10, 1);
   View<float> const all = values;
@@ -190,7 +173,7 @@ TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
 // Rank 2 starts the sums in another order, and all ranks send bulk data at the same time.
 TEST_P(FabricAllreduceOf, KeepsOneOrderWithTransfers) {
   constexpr std::size_t kSums = 50, kSize = 30000;
-  Ends const ends = GetParam() ? make_threads_by_fabric(kRanks) : make_by_fabric(kRanks);
+  Ends const ends = GetParam() ? make_threads_by_fabric(std::make_shared<FabricHub>(kRanks)) : make_by_fabric(kRanks);
   Stream stream(Device::host(), 1);
   std::vector<std::vector<float>> values(kRanks * kSums), sent(kRanks * kSums), came(kRanks * kSums);
   std::vector<std::vector<Transfer>> open(kRanks);

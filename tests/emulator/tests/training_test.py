@@ -161,6 +161,13 @@ class Training(unittest.TestCase):
             self.assertEqual(len({run["table_hash"] for run in runs}), 1, precision)
         self.assertEqual(len(set.union(*hashes.values())), 3)
 
+    def test_says_why_it_trains_on_the_host(self):
+        self.write(CLICKS, clicks)
+        done = subprocess.run([GPU_TRAIN, "train", "run.toml", "--device", "auto", "--threads", "1"], cwd=self.folder,
+                              text=True, capture_output=True, env={**os.environ, "GPUPS_EMULATOR": "devices=0"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("not on a GPU, because CUDA reports 'no CUDA-capable device is detected'", done.stderr)
+
     def test_clicks_with_largest_gradients_of_layers(self):
         self.write(CLICKS, clicks)
         self.expect_equal_runs("dense.compression=top_k", "dense.density=0.05", "dense.codec=bfloat16", rounds=True)

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <numeric>
 
-#include "comm/bulk/transfer_matcher.hpp"
 #include "comm/group/group_impl.hpp"
 #include "kernels/index/key_index.hpp"
 #include "tests/support/bulk_routes.hpp"
@@ -230,12 +229,8 @@ TEST(DenseGradientReducer, LayersShareOneSumOfADeviceFabric) {
   };
   auto const groups = Group::threads(kRanks);
   auto const hub = std::make_shared<test::FabricHub>(kRanks);
-  auto const matcher = std::make_shared<comm::TransferMatcher>(kRanks);
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    groups[rank].impl().bulk.reset();
-    groups[rank].impl().bulk = comm::make_local_bulk_transport(Rank{rank}, matcher, nullptr,
-                                                               std::make_shared<test::LocalFabric>(Rank{rank}, hub));
-  }
+  auto ends = test::make_threads_by_fabric(hub);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) groups[rank].impl().bulk = std::move(ends[rank]);
   EXPECT_EQ(sums_of(groups), sums_of(Group::threads(kRanks)));
   EXPECT_EQ(hub->summed, 1U);
 }

@@ -136,5 +136,10 @@ TEST_F(ClickTopKTest, ResumeRejectsChangedCompression) {
                      {"dense.compression = 'top_k', and the configuration sets 'none'"});
 }
 
+TEST_F(ClickTrainTest, RejectsPrecisionsOfGpusOnTheHost) {
+  test::expect_error([&] { run("run", small("dlrm", {"dense.precision=tf32"})); },
+                     {"dense.precision is \"tf32\"", "the device is the host"});
+}
+
 }  // namespace
 }  // namespace gpups::trainer::click_top_k_test
